@@ -347,7 +347,11 @@ pub fn add_new(project: &Project, new: &NewProvider) -> Result<String> {
         changes.push(Change::set(&["provider", "default"], name));
     }
     let folder = project.environment().config_dir();
-    setting::write_provider(&folder, name, &changes).map_err(HostError::usage)
+    let told = setting::write_provider(&folder, name, &changes).map_err(HostError::usage)?;
+    Ok(match &new.key {
+        KeySource::Entered(_) => format!("{told}, with its key as text that only you can read"),
+        KeySource::None | KeySource::Variable(_) | KeySource::Command(_) => told,
+    })
 }
 
 /// What is to change in the list of ignored variables: a key that was entered is not to lose against one in the

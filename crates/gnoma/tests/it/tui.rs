@@ -378,7 +378,7 @@ async fn a_project_that_is_not_trusted_keeps_no_rule() {
     person.waits_for("always: bash(touch made)");
     person.types("s");
     person.waits_for("this project is not trusted");
-    person.waits_for("everywhere, by ~/.config/gnoma/config.toml");
+    person.waits_for("everywhere, in ~/.config/gnoma/config.toml");
     person.types("\x1b");
     assert_eq!(std::fs::read_to_string(file).unwrap(), "# theirs\n");
 }

@@ -248,7 +248,7 @@ fn the_rule_of_a_lasting_yes_can_be_written_anew() {
     assert!(scene.live().contains("`bash(rm -rf build` is no rule"));
     assert_eq!(scene.told(), [], "what is no rule answers nothing");
     scene.keys("ctrl+u").write("bash(rm *)").keys("tab");
-    assert!(scene.live().contains("everywhere, by ~/.config/gnoma/config.toml"));
+    assert!(scene.live().contains("everywhere, in ~/.config/gnoma/config.toml"));
     scene.keys("enter");
     let answer = PermissionAnswer::Rule { rule: "bash(rm *)".to_owned(), scope: Scope::User };
     assert_eq!(scene.told(), [Request::Answer { call: CallId::new("c1"), answer }]);

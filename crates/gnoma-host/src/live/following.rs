@@ -194,14 +194,14 @@ mod tests {
         let read = call("fs.read", &json!({"max": 3, "path": "src/a.rs"}));
         let running = followed(&[began, Event::ToolStarted { call: read }]);
         assert_eq!(running.model.as_deref(), Some("p/m"));
-        assert_eq!((running.doing.as_str(), running.rounds), ("fs.read src/a.rs", 1));
+        assert_eq!((running.doing.as_str(), running.rounds), ("Read src/a.rs", 1));
         assert_eq!(running.state, ChildState::Working);
         let long = call("bash", &json!({"command": "word ".repeat(40)}));
         let doing = followed(&[Event::ToolStarted { call: long }]).doing;
-        assert!(doing.starts_with("bash word word") && doing.ends_with('…'), "{doing}");
+        assert!(doing.starts_with("Bash word word") && doing.ends_with('…'), "{doing}");
         assert!(doing.chars().count() <= "bash ".len() + MAX_SHOWN_CHARS + 1, "{doing}");
         let huge = call("bash", &json!({"command": "x".repeat(MAX_SHOWN_BYTES)}));
-        assert_eq!(followed(&[Event::ToolStarted { call: huge }]).doing, "bash");
+        assert_eq!(followed(&[Event::ToolStarted { call: huge }]).doing, "Bash");
     }
 
     #[test]

@@ -5,16 +5,16 @@
 mod body;
 mod spoken;
 
-use gnoma_core::{
-    ToolCall,
-    session::{Inquiry, NotableChange, PermissionAnswer, Scope},
-    tool::{approval_question, tool_label},
-};
 use crate::{
     frame::Size,
     keymap::{Action, Context, Keymap},
     picker::cut,
     text::{Ink, Line, Paper, Span, Style},
+};
+use gnoma_core::{
+    ToolCall,
+    session::{Inquiry, NotableChange, PermissionAnswer, Scope},
+    tool::{approval_question, tool_label},
 };
 
 /// The tool that starts elfs.
@@ -390,7 +390,8 @@ impl PermissionQuestion {
         let key =
             |action| keymap.keys(Context::Permission, action).first().map(ToString::to_string);
         let keys = [(Action::NextScope, "other scope"), (Action::EditRule, "edit the rule")];
-        let keys = keys.into_iter().filter_map(|(action, what)| Some(format!("{}: {what}", key(action)?)));
+        let keys =
+            keys.into_iter().filter_map(|(action, what)| Some(format!("{}: {what}", key(action)?)));
         let (place, keys) = (lasting.held(), keys.collect::<Vec<_>>().join(" · "));
         let whole = match keys.as_str() {
             "" => place.clone(),

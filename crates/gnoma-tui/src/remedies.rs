@@ -36,8 +36,18 @@ const WITH_ARGUMENT: [(&str, &str); 8] = [
 ];
 /// Commands of the shell that work while a window is open, and have none of their own there.
 const OF_SHELL: [&str; 12] = [
-    "agents", "changes", "config", "guard", "import", "mcp", "plugin", "providers", "router", "sessions",
-    "skills", "trust",
+    "agents",
+    "changes",
+    "config",
+    "guard",
+    "import",
+    "mcp",
+    "plugin",
+    "providers",
+    "router",
+    "sessions",
+    "skills",
+    "trust",
 ];
 
 /// Replaces what is between backticks, where it is a command or an option of gnoma's.
@@ -85,7 +95,10 @@ mod tests {
             ("`gnoma trust` and `gnoma doctor`", "`/trust` and `/doctor`"),
             ("gnoma trust is not quoted", "gnoma trust is not quoted"),
             ("one ` alone, then `gnoma trust", "one ` alone, then `gnoma trust"),
-            ("`gnoma --model a/b \"x\" --permission auto`", "`gnoma --model a/b \"x\" --permission auto`"),
+            (
+                "`gnoma --model a/b \"x\" --permission auto`",
+                "`gnoma --model a/b \"x\" --permission auto`",
+            ),
         ] {
             assert_eq!(in_window(told), shown);
         }

@@ -387,8 +387,10 @@ pub fn detail(facts: &Facts, counts: &Counts, session: &str, why: Option<&str>) 
         facts.model.clone().unwrap_or_else(|| "chosen at the first prompt".to_owned()),
     ));
     lines.extend(why.map(|why| fact("reason", why.to_owned())));
-    lines
-        .extend([fact("mode", facts.mode.label().to_owned()), fact("folder", facts.folder.clone())]);
+    lines.extend([
+        fact("mode", facts.mode.label().to_owned()),
+        fact("folder", facts.folder.clone()),
+    ]);
     lines.extend(facts.branch.clone().map(|branch| fact("branch", branch)));
     lines.extend(facts.profile.clone().map(|profile| fact("profile", profile)));
     lines.push(fact("incognito", yes(facts.incognito)));

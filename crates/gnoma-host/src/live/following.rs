@@ -66,7 +66,9 @@ impl Following {
             Event::ArmChanged { to, .. } => now.model = Some(to.to_string()),
             Event::Thinking { .. } => does(now, "thinking"),
             Event::Text { .. } => does(now, "writing"),
-            Event::ToolCallDrafted { name, .. } => does(now, &format!("preparing {}", tool_label(name))),
+            Event::ToolCallDrafted { name, .. } => {
+                does(now, &format!("preparing {}", tool_label(name)))
+            }
             Event::ToolStarted { call } => does(now, &shown(call)),
             Event::PermissionAsked { call, .. } => {
                 self.asked.insert(call.id.clone());

@@ -190,7 +190,8 @@ impl State {
     /// Turns vim's keys on or off, now and in the sessions to come.
     pub(crate) fn use_vim(&mut self, on: bool) {
         self.composer.set_vim(on);
-        let (value, more) = if on { ("true", ": vim keys are on") } else { ("false", ": vim keys are off") };
+        let (value, more) =
+            if on { ("true", ": vim keys are on") } else { ("false", ": vim keys are off") };
         self.store_setting("tui.vim", value, more);
     }
 

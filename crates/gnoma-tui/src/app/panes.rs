@@ -129,7 +129,10 @@ mod tests {
     }
 
     fn shown(marks: &str, rows: usize) -> Vec<String> {
-        plan_excerpt(&steps(marks), rows).iter().map(|line| line.plain().trim_end().to_owned()).collect()
+        plan_excerpt(&steps(marks), rows)
+            .iter()
+            .map(|line| line.plain().trim_end().to_owned())
+            .collect()
     }
 
     #[test]

@@ -126,7 +126,9 @@ impl State {
                     let lines = reader.lines(width, room.min(MAX_READER_ROWS.max(room / 2)));
                     return Part { lines, ..Part::default() };
                 }
-                Layer::Pick { .. } | Layer::Setup(_) | Layer::Search(_) | Layer::Confirm { .. } => (),
+                Layer::Pick { .. } | Layer::Setup(_) | Layer::Search(_) | Layer::Confirm { .. } => {
+                    ()
+                }
             }
         } else if let Some(question) = self.seen_question() {
             let behind = self.questions.open.len() - 1;
@@ -203,7 +205,11 @@ impl State {
                 Span::new(why, Style::of(Ink::Dim)),
             ])
         };
-        let held = if self.queue.is_held() { "  (queued: Enter sends, /drop discards)" } else { "  (queued)" };
+        let held = if self.queue.is_held() {
+            "  (queued: Enter sends, /drop discards)"
+        } else {
+            "  (queued)"
+        };
         let mut lines: Vec<Line> = Vec::new();
         lines.extend(steers.into_iter().map(|text| line("↳ ", text, "  (at the next step)")));
         let of_others = "  (at the next step, from another window)";

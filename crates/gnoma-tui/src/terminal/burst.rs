@@ -64,9 +64,21 @@ mod tests {
 
     #[test]
     fn keys_of_a_person_and_commands_of_a_script_stay_keys() {
-        for bytes in ["hello\r", "h", "\r", "y\rgo on", "/model\rsmall\r", "!ls\rnext\r", "one\r\x1b[A", "a\r\r\r"] {
+        for bytes in [
+            "hello\r",
+            "h",
+            "\r",
+            "y\rgo on",
+            "/model\rsmall\r",
+            "!ls\rnext\r",
+            "one\r\x1b[A",
+            "a\r\r\r",
+        ] {
             let heard = heard(bytes);
-            assert!(heard.iter().all(|heard| matches!(heard, Heard::Key(_))), "{bytes:?}: {heard:?}");
+            assert!(
+                heard.iter().all(|heard| matches!(heard, Heard::Key(_))),
+                "{bytes:?}: {heard:?}"
+            );
         }
     }
 }

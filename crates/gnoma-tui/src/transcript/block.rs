@@ -135,8 +135,7 @@ fn words(text: &str, style: Style, width: usize) -> Vec<Line> {
         let indent = " ".repeat(line.len() - own.len());
         let lead = if at == 0 { mark } else { &blank };
         let lead = format!("{lead}{indent}");
-        let (lead, own) =
-            if lead.len() * 3 <= width { (lead.as_str(), own) } else { ("", line) };
+        let (lead, own) = if lead.len() * 3 <= width { (lead.as_str(), own) } else { ("", line) };
         lines.extend(layout::hanging(lead, own, style, width));
     }
     lines

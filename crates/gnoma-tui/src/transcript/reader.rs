@@ -40,11 +40,9 @@ impl OutputReader {
             Action::Last => self.scrolled = usize::MAX,
             Action::Left => self.turn_to((self.at + 1).min(self.things.len() - 1)),
             Action::Right => self.turn_to(self.at.saturating_sub(1)),
-            Action::Unfold
-            | Action::Close
-            | Action::Accept
-            | Action::Stop
-            | Action::Interrupt => return false,
+            Action::Unfold | Action::Close | Action::Accept | Action::Stop | Action::Interrupt => {
+                return false;
+            }
             _ => (),
         }
         true
@@ -130,7 +128,10 @@ mod tests {
         assert!(plain(&reader.lines(80, 6)).contains(&"  older".to_owned()));
         reader.act(Action::Right);
         let shown = plain(&reader.lines(80, 6));
-        assert_eq!(shown, ["▾ thing of 6", "  newest", "Ctrl+O or Esc folds · Left: the one before"]);
+        assert_eq!(
+            shown,
+            ["▾ thing of 6", "  newest", "Ctrl+O or Esc folds · Left: the one before"]
+        );
         assert!(OutputReader::new(Vec::new()).is_none());
     }
 }

@@ -207,6 +207,7 @@ fn question(
 ) -> String {
     let reason = shorten(reason);
     let body = match preview {
+        Some(diff) if has_parts => cut_diff(&clean(diff), size),
         Some(diff) => cut_diff(without_file_names(&clean(diff)), size),
         None => with_digest(&clean(&arguments(call)), size),
     };

@@ -71,7 +71,9 @@ fn keys_are_listed_with_what_they_do() {
     let mut scene = Scene::new();
     scene.send("/keys");
     let said = scene.said();
-    for words in ["While you write", "Everywhere", "The next permission mode", "cycle_mode", "shift+tab"] {
+    for words in
+        ["While you write", "Everywhere", "The next permission mode", "cycle_mode", "shift+tab"]
+    {
         assert!(said.to_lowercase().contains(&words.to_lowercase()), "{words}: {said}");
     }
 }
@@ -93,5 +95,8 @@ fn indented_lines_of_a_message_keep_their_indent_when_they_wrap() {
     scene.event(Event::Notice { level: NoticeLevel::Warning, text });
     let said = scene.said();
     let lines: Vec<&str> = said.lines().filter(|line| !line.is_empty()).collect();
-    assert!(lines.len() > 2 && lines[1..].iter().all(|line| line.starts_with("           ")), "{said}");
+    assert!(
+        lines.len() > 2 && lines[1..].iter().all(|line| line.starts_with("           ")),
+        "{said}"
+    );
 }

@@ -67,7 +67,7 @@ impl Following {
             Event::Thinking { .. } => does(now, "thinking"),
             Event::Text { .. } => does(now, "writing"),
             Event::ToolCallDrafted { name, .. } => {
-                does(now, &format!("preparing {}", tool_label(name)))
+                does(now, &format!("preparing {}", tool_label(name)));
             }
             Event::ToolStarted { call } => does(now, &shown(call)),
             Event::PermissionAsked { call, .. } => {

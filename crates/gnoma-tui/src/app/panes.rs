@@ -123,7 +123,7 @@ mod tests {
                 '>' => StepStatus::Active,
                 _ => StepStatus::Pending,
             };
-            PlanStep { text: format!("step {}", at + 1), status, ..PlanStep::default() }
+            PlanStep { text: format!("step {}", at + 1), status }
         };
         marks.chars().enumerate().map(step).collect()
     }

@@ -127,7 +127,6 @@ impl State {
                     return Part { lines, ..Part::default() };
                 }
                 Layer::Pick { .. } | Layer::Setup(_) | Layer::Search(_) | Layer::Confirm { .. } => {
-                    ()
                 }
             }
         } else if let Some(question) = self.seen_question() {

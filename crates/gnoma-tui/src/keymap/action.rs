@@ -179,7 +179,7 @@ actions! {
     CycleThinking = "cycle_thinking",
     /// Incognito on or off.
     Incognito = "incognito",
-    /// Show the newest folded thing whole; again, the one before.
+    /// Show the newest folded output whole; again, fold it.
     Unfold = "unfold",
     /// Show or fold thinking.
     Thinking = "thinking",

@@ -151,6 +151,10 @@ struct Loader<'a> {
 impl Loader<'_> {
     /// Adds the user's own file and the profile, and gives the profile's name.
     fn add_user_files(&mut self) -> Option<String> {
+        if let Some(file) = paths::file_in_place_of(&self.sources.config_dir) {
+            let why = "stands where a folder is needed; rename it";
+            return self.refuse_file(file.to_path_buf(), why);
+        }
         let path = paths::user_file(&self.sources.config_dir);
         if let Some((layer, _)) = self.read(Origin::User, path, |_| FileTrust::Trusted) {
             self.merged.add(layer);

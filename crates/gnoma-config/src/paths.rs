@@ -70,6 +70,11 @@ fn is_same(left: &Path, right: &Path) -> bool {
     real(left) == real(right)
 }
 
+/// The file that stands where `folder` or one of the folders around it would be.
+pub(crate) fn file_in_place_of(folder: &Path) -> Option<&Path> {
+    folder.ancestors().find(|place| place.exists()).filter(|place| place.is_file())
+}
+
 /// The content of the file at `path`, or `None` when there is none.
 ///
 /// # Errors

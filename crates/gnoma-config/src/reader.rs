@@ -60,7 +60,9 @@ pub(crate) fn read_file(
         report.add_with(Severity::Error, || {
             let finding = syntax_error(source, error);
             let start = error.span().unwrap_or_default().start;
-            match language.or_else(|| mistakes::of_line(&source.text, start)) {
+            let is_repeated = error.message().contains("duplicate");
+            let of_line = || mistakes::of_line(&source.text, start).filter(|_| !is_repeated);
+            match language.or_else(of_line) {
                 Some(hint) => finding.hint(hint),
                 None => finding,
             }

@@ -77,6 +77,15 @@ impl PermissionMode {
             Self::Bypass => "bypass",
         }
     }
+
+    /// The mode's name as people read it.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::AcceptEdits => "accept edits",
+            mode => mode.name(),
+        }
+    }
 }
 
 impl fmt::Display for PermissionMode {
@@ -92,7 +101,8 @@ impl FromStr for PermissionMode {
         if text == "acceptEdits" {
             return Ok(Self::AcceptEdits);
         }
-        Self::ALL.into_iter().find(|mode| mode.name() == text).ok_or_else(|| {
+        let is_named = |mode: &Self| mode.name() == text || mode.label() == text;
+        Self::ALL.into_iter().find(is_named).ok_or_else(|| {
             let names: Vec<_> = Self::ALL.iter().map(|mode| mode.name()).collect();
             format!("unknown permission mode `{text}`; the modes are {}", names.join(", "))
         })

@@ -4,6 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 mod child;
 mod editor;
+mod label;
 mod port;
 
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,7 @@ pub use self::{
         ChildStatus, ChildTask, Isolation, MAX_CHILD_MESSAGES, SpawnError,
     },
     editor::OpenFiles,
+    label::{approval_question, tool_label},
     port::{BoxFuture, Budget, Parent, Question, Spawner, ToolEvent, ToolSession},
 };
 use crate::{

@@ -297,9 +297,7 @@ impl Down {
     fn remedy(self) -> &'static str {
         match self {
             Self::ForNow => "you can keep working; what is missing is saved as soon as possible",
-            Self::ForGood => {
-                "you can keep working, but nothing more is saved; restart gnoma to save again"
-            }
+            Self::ForGood => "you can keep working, but nothing more of this session is saved",
         }
     }
 }

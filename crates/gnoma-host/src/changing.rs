@@ -1,7 +1,10 @@
 //! Changes for which a session is opened again: whether they are possible, what they do to what is stored, and with
 //! what the session continues.
 
-use std::sync::Arc;
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use gnoma_core::{
     protocol::{Request, SessionSpec, Start, Switch},
@@ -13,10 +16,13 @@ use crate::{
     live::{Change, Changed},
     providers, redo,
     rewind::{self, Outcome, Part, Rewind, Target},
-    rewind_elf, routing,
+    rewind_elf, routing, wire,
 };
 
 const NOTHING_KEPT: &str = "this session is not saved, so it cannot be rewound";
+
+/// Behind the name of a model: it is used although its provider does not list it.
+const UNCHECKED: char = '!';
 
 /// Does what a change wants while no engine is open, and says what is opened next.
 pub(crate) async fn changed(
@@ -91,8 +97,9 @@ pub(crate) async fn check(
         }
         Request::Redo => redo::check(&project, stored.ok_or_else(missing)?.as_str()).await,
         Request::Switch(switch) => {
-            let is_model = matches!(switch, Switch::Model(_));
+            let is_model = matches!(&switch, Switch::Model(name) if !name.ends_with(UNCHECKED));
             let Changed { spec, .. } = switched(&project, going_on(spec, stored.as_ref()), switch);
+            let spec = wire::found(spec)?;
             let project = Project::open(spec, Notices::unheard(), project.shared.clone())?;
             project.refuse_whole_system()?;
             if is_model {
@@ -110,6 +117,7 @@ fn switched(project: &Project, spec: SessionSpec, switch: Switch) -> Changed {
     let mut told = String::new();
     match switch {
         Switch::Model(name) => {
+            let name = name.strip_suffix(UNCHECKED).map_or(name.clone(), str::to_owned);
             let providers = providers::named(&project.routing.provider);
             let is_provider = |before: &str| providers.iter().any(|known| known == before);
             match name.split_once('/').filter(|(before, _)| is_provider(before)) {
@@ -140,11 +148,28 @@ fn switched(project: &Project, spec: SessionSpec, switch: Switch) -> Changed {
             }
             .to_owned();
         }
+        Switch::Folder(folder) => {
+            let folder = added_folder(&spec, &folder);
+            told = format!("This session works in {} as well", folder.display());
+            if folder != spec.folder && !spec.more_folders.contains(&folder) {
+                spec.more_folders.push(folder);
+            }
+        }
         Switch::New => (spec.start, keeps_messages) = (Start::New, false),
         Switch::Stored(id) => (spec.start, keeps_messages) = (stored(id, false), false),
         Switch::Copy(id) => (spec.start, keeps_messages) = (stored(id, true), false),
     }
     Changed { spec, keeps_messages, told }
+}
+
+/// A folder as a person names it, from the folder of the session on; without symbolic links where it is there.
+fn added_folder(spec: &SessionSpec, named: &Path) -> PathBuf {
+    let home = spec.environment.get("HOME").filter(|home| !home.is_empty());
+    let folder = match (named.strip_prefix("~"), home) {
+        (Ok(rest), Some(home)) => Path::new(home).join(rest),
+        (Ok(_) | Err(_), _) => spec.folder.join(named),
+    };
+    folder.canonicalize().unwrap_or(folder)
 }
 
 /// A start from the stored session of that id, or the newest.
@@ -165,5 +190,32 @@ fn lines(outcome: Outcome) -> String {
     match outcome {
         Outcome::Done(text) => text,
         Outcome::Conflict(paths) => rewind::named(&paths),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::protocol::Environment;
+
+    use super::*;
+
+    #[test]
+    fn folder_is_added_from_the_sessions_folder_and_from_home() {
+        let place = tempfile::tempdir().unwrap();
+        let base = place.path().canonicalize().unwrap();
+        for name in ["work", "more", "home/notes"] {
+            std::fs::create_dir_all(base.join(name)).unwrap();
+        }
+        let home = base.join("home").display().to_string();
+        let spec = SessionSpec {
+            folder: base.join("work"),
+            environment: Environment::new([("HOME".to_owned(), home)].into()),
+            ..SessionSpec::default()
+        };
+        let added = |named: &str| added_folder(&spec, Path::new(named));
+        assert_eq!(added("../more"), base.join("more"));
+        assert_eq!(added("~/notes"), base.join("home/notes"));
+        assert_eq!(added(base.join("more").to_str().unwrap()), base.join("more"));
+        assert_eq!(added("missing"), base.join("work/missing"), "opening it says what is wrong");
     }
 }

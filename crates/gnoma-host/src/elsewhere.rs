@@ -37,8 +37,7 @@ pub(crate) fn idle(root: &Path) -> Vec<String> {
         let found = configured(&root.join(name));
         if !found.is_empty() {
             said.push(format!(
-                "`{name}` has {}: gnoma does not support it, so it neither blocks nor runs \
-                 anything",
+                "`{name}` has {}: gnoma ignores it, so it neither blocks nor runs anything",
                 found.join(", ")
             ));
         }

@@ -227,7 +227,7 @@ pub(crate) async fn check_model(project: &Project) -> Result<()> {
         Err(near) => {
             let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
             let remedy =
-                format!("/model lists them; `gnoma --model {name}/{model}` uses it all the same");
+                format!("/model lists them; `/model {name}/{model}!` uses it all the same");
             let error = HostError::usage(format!("`{name}` has no model `{model}`{near}"));
             Err(HostError { remedy: Some(remedy), ..error })
         }
@@ -347,7 +347,11 @@ pub fn add_new(project: &Project, new: &NewProvider) -> Result<String> {
         changes.push(Change::set(&["provider", "default"], name));
     }
     let folder = project.environment().config_dir();
-    setting::write_provider(&folder, name, &changes).map_err(HostError::usage)
+    let told = setting::write_provider(&folder, name, &changes).map_err(HostError::usage)?;
+    Ok(match &new.key {
+        KeySource::Entered(_) => format!("{told}, with its key as text that only you can read"),
+        KeySource::None | KeySource::Variable(_) | KeySource::Command(_) => told,
+    })
 }
 
 /// What is to change in the list of ignored variables: a key that was entered is not to lose against one in the

@@ -18,7 +18,7 @@ use crate::{
     points, providers, resuming, rule, sessions, setting,
 };
 use gnoma_config::{
-    paths, pin, profile, project_root,
+    Origin, paths, pin, profile, project_root,
     schema::{Kind, ROWS},
     trust,
 };
@@ -463,7 +463,11 @@ fn settings(project: &Project) -> Vec<Setting> {
     let setting = |value: &gnoma_config::Explained| Setting {
         key: value.key.clone(),
         value: value.value.trim_matches('"').to_owned(),
-        origin: format!("{}: {}", value.origin, value.place),
+        origin: match value.origin {
+            // Whether by an option or by a command of the window.
+            Origin::Flag => "set for this session".to_owned(),
+            origin => format!("{origin}: {}", value.place),
+        },
         choices: values_of(&value.key),
     };
     project.values.iter().map(setting).collect()

@@ -60,7 +60,7 @@ pub fn set(config_dir: &Path, key: &str, value: &str) -> Result<String, String> 
         check_value(path, value).map_err(|error| error.sentences())?;
     }
     let shown = write(config_dir, &[change]).map_err(|error| cannot(&error))?;
-    Ok(format!("`{key}` is set in {shown}"))
+    Ok(format!("Saved `{key}` in {shown}"))
 }
 
 /// Makes the changes that add a provider, all or none.

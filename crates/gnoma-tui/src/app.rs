@@ -14,6 +14,7 @@ mod keys;
 #[cfg(test)]
 mod laws;
 mod layer;
+mod panes;
 mod parts;
 mod queue;
 mod searching;

@@ -1,5 +1,6 @@
 //! Commands that are written behind a slash: one file each. They act on the state as keys do.
 
+mod add_dir;
 mod bad;
 mod cache;
 mod clear;
@@ -75,6 +76,7 @@ pub(crate) const ALL: &[&Slash] = &[
     &plan::COMMAND,
     &thinking::COMMAND,
     &init::COMMAND,
+    &add_dir::COMMAND,
     &redo::COMMAND,
     &copy::COMMAND,
     &config::COMMAND,
@@ -301,6 +303,7 @@ pub(crate) fn name_of(request: &Request) -> &'static str {
             Switch::Provider(_) => "/provider",
             Switch::Profile(_) => "/profile",
             Switch::Incognito(_) => "/incognito",
+            Switch::Folder(_) => "/add-dir",
             Switch::New => "/clear",
             Switch::Stored(_) | Switch::Copy(_) => "/resume",
         },

@@ -26,6 +26,7 @@ pub mod paint;
 pub mod picker;
 mod plan;
 pub mod prompt;
+mod remedies;
 pub mod run;
 pub mod screen;
 pub mod setup;

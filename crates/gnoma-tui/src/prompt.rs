@@ -5,22 +5,20 @@
 mod body;
 mod spoken;
 
-use std::path::Path;
-
-use gnoma_core::{
-    ToolCall,
-    names::escape_path,
-    session::{Inquiry, NotableChange, PermissionAnswer, Scope},
-};
-use serde_json::{Map, Value};
-
 use crate::{
     frame::Size,
     keymap::{Action, Context, Keymap},
     picker::cut,
     text::{Ink, Line, Paper, Span, Style},
 };
+use gnoma_core::{
+    ToolCall,
+    session::{Inquiry, NotableChange, PermissionAnswer, Scope},
+    tool::{approval_question, tool_label},
+};
 
+/// The tool that starts elfs.
+const ELF_TOOL: &str = "elf.spawn";
 /// Lines of arguments and preview that can be scrolled through.
 const MAX_BODY_LINES: usize = 2_000;
 /// Rows that a page moves.
@@ -33,6 +31,8 @@ const MIN_ROWS_BESIDE_CHOICES: usize = 3;
 const MIN_FACT_ROWS: usize = 2;
 /// Empty rows around the reason, where all has room with them.
 const ROWS_OF_AIR: usize = 2;
+/// What stands before the place of a rule.
+const HOLDING_INDENT: &str = "     ";
 /// Lines of the body that a reader hears.
 const MAX_SPOKEN_LINES: usize = 60;
 
@@ -69,9 +69,9 @@ impl Lasting {
     #[must_use]
     pub fn held(&self) -> String {
         match self.scope {
-            Scope::Session => "this session".to_owned(),
-            Scope::Project => format!("this project, by {}", self.place),
-            Scope::User => format!("everywhere, by {}", self.place),
+            Scope::Session => "for this session".to_owned(),
+            Scope::Project => format!("for this project, in {}", self.place),
+            Scope::User => format!("everywhere, in {}", self.place),
         }
     }
 }
@@ -239,7 +239,7 @@ impl PermissionQuestion {
         if self.wants_words() {
             return "The model asks you a question".to_owned();
         }
-        format!("{} needs your approval", self.call.name)
+        format!("{} needs your approval", tool_label(&self.call.name))
     }
 
     /// The question in the size that there is. `place` is the folder it would run in, `behind` how
@@ -247,7 +247,7 @@ impl PermissionQuestion {
     #[must_use]
     pub fn lines(&self, place: &str, behind: usize, keymap: &Keymap, size: Size) -> Vec<Line> {
         let Size { width, height } = size;
-        let choices = self.choice_lines(keymap);
+        let choices = self.choice_lines(keymap, width);
         if height < choices.len() + MIN_ROWS_BESIDE_CHOICES {
             return self.short_lines(keymap, size);
         }
@@ -312,26 +312,14 @@ impl PermissionQuestion {
         if self.wants_words() {
             return "The model asks".to_owned();
         }
-        let verb = match self.call.name.as_str() {
-            "bash" if !self.parts.is_empty() => {
-                return "Keep what this command changed?".to_owned();
-            }
-            "bash" => return "Run this command?".to_owned(),
-            // What it wants to do stands in the reason and the preview.
-            "elf.spawn" if self.reason.starts_with("elf `") => {
-                return "Let the elf do this?".to_owned();
-            }
-            "fs.edit" => "Edit",
-            "fs.write" => "Write",
-            "fs.read" => "Read",
-            "fs.ls" => "List",
-            name => return format!("Run {name}?"),
-        };
-        let arguments = self.call.arguments.read::<Map<String, Value>>().unwrap_or_default();
-        match arguments.get("path").and_then(Value::as_str) {
-            Some(path) => format!("{verb} {}?", escape_path(Path::new(path))),
-            None => format!("Run {}?", self.call.name),
+        if self.has_parts() {
+            return "Keep what this command changed?".to_owned();
         }
+        // What it wants to do stands in the reason and the preview.
+        if self.call.name == ELF_TOOL && self.reason.starts_with("elf `") {
+            return "Let the elf do this?".to_owned();
+        }
+        approval_question(&self.call)
     }
 
     fn facts(&self, place: &str, width: usize) -> Vec<Line> {
@@ -385,28 +373,35 @@ impl PermissionQuestion {
         !self.parts.is_empty()
     }
 
-    fn choice_lines(&self, keymap: &Keymap) -> Vec<Line> {
+    fn choice_lines(&self, keymap: &Keymap, width: usize) -> Vec<Line> {
         let mut lines = Vec::new();
         for (place, choice) in self.choices().into_iter().enumerate() {
             lines.push(self.choice_line(choice, place == self.chosen, keymap));
-            lines.extend(self.holding_line(choice, keymap));
+            lines.extend(self.holding_lines(choice, keymap, width));
         }
         lines
     }
 
-    /// Where the lasting yes holds, and the keys that change it.
-    fn holding_line(&self, choice: Choice, keymap: &Keymap) -> Option<Line> {
-        let lasting = self.always.as_ref().filter(|_| choice == Choice::Always)?;
+    /// Where the lasting yes holds, and the keys that change it: in a line of their own where one has no room for both.
+    fn holding_lines(&self, choice: Choice, keymap: &Keymap, width: usize) -> Vec<Line> {
+        let Some(lasting) = self.always.as_ref().filter(|_| choice == Choice::Always) else {
+            return Vec::new();
+        };
         let key =
             |action| keymap.keys(Context::Permission, action).first().map(ToString::to_string);
-        let keys = [(Action::NextScope, "scope"), (Action::EditRule, "edit")];
-        let keys = keys.map(|(action, what)| Some(format!("{}: {what}", key(action)?)));
-        let keys: Vec<String> = keys.into_iter().flatten().collect();
-        let mut text = format!("     {}", lasting.held());
-        if !keys.is_empty() {
-            text.push_str(&format!(" ({})", keys.join(", ")));
+        let keys = [(Action::NextScope, "other scope"), (Action::EditRule, "edit the rule")];
+        let keys =
+            keys.into_iter().filter_map(|(action, what)| Some(format!("{}: {what}", key(action)?)));
+        let (place, keys) = (lasting.held(), keys.collect::<Vec<_>>().join(" · "));
+        let whole = match keys.as_str() {
+            "" => place.clone(),
+            keys => format!("{place} · {keys}"),
+        };
+        let line = |text: &str| Line::new(format!("{HOLDING_INDENT}{text}"), dim());
+        if line(&whole).width() <= width {
+            return vec![line(&whole)];
         }
-        Some(Line::new(text, dim()))
+        vec![line(&place), line(&keys)]
     }
 
     fn choice_line(&self, choice: Choice, chosen: bool, keymap: &Keymap) -> Line {
@@ -500,7 +495,7 @@ mod tests {
 
         › y  yes, once
           a  always: bash(make *)
-             this session (s: scope, e: edit)
+             for this session · s: other scope · e: edit the rule
           n  no
           r  no, and tell the model why
         ");

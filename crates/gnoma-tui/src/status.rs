@@ -258,7 +258,7 @@ fn parts(facts: &Facts, counts: &Counts, now: &Now) -> Vec<Part> {
     add(0, now.hint.clone().unwrap_or_default(), warning);
     add(1, now.busy.clone(), accent);
     add(8, now.stop.to_owned(), dim());
-    add(2, format!("{} mode", facts.mode.name()), caution(facts.mode));
+    add(2, format!("{} mode", facts.mode.label()), caution(facts.mode));
     add(3, if facts.incognito { "incognito".to_owned() } else { String::new() }, warning);
     add(4, queued(now.queued), warning);
     let chosen = if facts.chooses { "model: auto" } else { "" };
@@ -335,7 +335,7 @@ fn queued(count: usize) -> String {
 fn filled(used: u64, window: u64, fullness: Fullness) -> String {
     let shown = match (used, window) {
         (0, _) => return String::new(),
-        (_, 0) => format!("context {}", short(used)),
+        (_, 0) => format!("context {} tokens", short(used)),
         (_, _) => share("context ", used, window),
     };
     match fullness {
@@ -389,8 +389,10 @@ pub fn detail(facts: &Facts, counts: &Counts, session: &str, why: Option<&str>) 
         facts.model.clone().unwrap_or_else(|| "chosen at the first prompt".to_owned()),
     ));
     lines.extend(why.map(|why| fact("reason", why.to_owned())));
-    lines
-        .extend([fact("mode", facts.mode.name().to_owned()), fact("folder", facts.folder.clone())]);
+    lines.extend([
+        fact("mode", facts.mode.label().to_owned()),
+        fact("folder", facts.folder.clone()),
+    ]);
     lines.extend(facts.branch.clone().map(|branch| fact("branch", branch)));
     lines.extend(facts.profile.clone().map(|profile| fact("profile", profile)));
     lines.push(fact("incognito", yes(facts.incognito)));

@@ -1,6 +1,7 @@
 //! The real terminal: taken over when it is opened and given back as it was, whatever happens. What
 //! is written to it is made elsewhere.
 
+mod burst;
 pub mod decode;
 mod output;
 mod panics;

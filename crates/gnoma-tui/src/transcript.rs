@@ -10,6 +10,7 @@ mod image;
 mod layout;
 mod options;
 mod outcome;
+mod reader;
 mod routed;
 mod shows;
 mod thinking;
@@ -22,13 +23,14 @@ use gnoma_core::{
 };
 
 use crate::{
-    markdown,
+    markdown, remedies,
     text::{Ink, Line, Style},
 };
 use block::{Block, Sort};
 use call::{Call, Ended};
 use folded::FoldedOutputs;
 pub use options::TranscriptOptions;
+pub(crate) use reader::OutputReader;
 use thinking::Thinking;
 
 /// Stands before what gnoma says to the model in the person's place.
@@ -177,6 +179,7 @@ impl Transcript {
             NoticeLevel::Warning => ("warning: ", Ink::Warning),
         };
         let mut mark = Cow::Borrowed(mark);
+        let text = remedies::in_window(text);
         for line in text.lines() {
             self.words(format!("{mark}{line}"), Style::of(ink));
             mark = " ".repeat(mark.len()).into();
@@ -214,11 +217,16 @@ impl Transcript {
             })
     }
 
-    /// Shows the newest folded thing whole; again, the one before. Says whether there was one.
+    /// Says the newest folded thing whole, among the other lines; again, the one before. Says whether there was one.
     pub fn unfold(&mut self) -> bool {
         let Some(folded) = self.folded_outputs.take() else { return false };
         self.put_above(Block::Folded(folded));
         true
+    }
+
+    /// Everything that was shown folded, to be read whole; `None` if nothing was.
+    pub(crate) fn reader(&self) -> Option<OutputReader> {
+        OutputReader::new(self.folded_outputs.newest_first())
     }
 
     /// Shows output and thinking whole from now on, or folded again. Says which.

@@ -1,11 +1,13 @@
 //! Responses, and what every one of them says to browsers.
 
+use bytes::Bytes;
 use gnoma_core::protocol::{RequestError, RequestErrorKind};
 use hyper::{
     HeaderMap, Response, StatusCode,
     header::{
-        CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName,
-        HeaderValue, IF_NONE_MATCH, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+        ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE,
+        ETAG, HeaderName, HeaderValue, IF_NONE_MATCH, REFERRER_POLICY, VARY,
+        X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
     },
 };
 use serde::Serialize;
@@ -64,23 +66,38 @@ pub(crate) fn events(body: Outgoing) -> HttpResponse {
     response(StatusCode::OK, body, "text/event-stream")
 }
 
-/// A file of the page; nothing, where the browser has it.
+/// A file of the page; nothing, where the browser has it. It is compressed for those who say that they can read it.
 pub(crate) fn file(asset: &'static Asset, headers: &HeaderMap) -> HttpResponse {
-    let tag = format!("\"{BUILD}\"");
+    let packed = accepts(headers, ENCODING);
+    let tag = if packed { format!("\"{BUILD}\"") } else { format!("\"{BUILD}-plain\"") };
     let is_known =
         headers.get(IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
     let mut answer = if is_known {
         response(StatusCode::NOT_MODIFIED, Outgoing::Whole(None), asset.media_type)
     } else {
-        response(StatusCode::OK, Outgoing::whole(asset.bytes), asset.media_type)
+        let bytes = if packed { Bytes::from_static(asset.bytes) } else { asset.unpacked().into() };
+        response(StatusCode::OK, Outgoing::whole(bytes), asset.media_type)
     };
     let headers = answer.headers_mut();
-    headers.insert(CONTENT_ENCODING, HeaderValue::from_static(ENCODING));
+    if packed {
+        headers.insert(CONTENT_ENCODING, HeaderValue::from_static(ENCODING));
+    }
+    headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     if let Ok(tag) = HeaderValue::from_str(&tag) {
         headers.insert(ETAG, tag);
     }
     answer
+}
+
+/// Whether a client says that it can read this encoding. One with `q=0` cannot.
+fn accepts(headers: &HeaderMap, encoding: &str) -> bool {
+    let values = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).any(|offer| {
+        let mut parts = offer.split(';').map(str::trim);
+        let is_meant = parts.next().is_some_and(|name| name.eq_ignore_ascii_case(encoding));
+        is_meant && !parts.any(|part| matches!(part, "q=0" | "q=0.0" | "q=0.00" | "q=0.000"))
+    })
 }
 
 /// An error, for programs and people.

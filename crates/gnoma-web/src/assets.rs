@@ -1,5 +1,7 @@
 //! The files of the page, compressed as they are sent.
 
+use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
+
 include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
 /// A file of the page.
@@ -13,8 +15,18 @@ pub(crate) struct Asset {
     pub(crate) bytes: &'static [u8],
 }
 
+/// The largest file of the page.
+const MAX_FILE_BYTES: usize = 4 << 20;
+
 /// How its files are compressed, for browsers: the format of `zlib`.
 pub(crate) const ENCODING: &str = "deflate";
+
+impl Asset {
+    /// Its bytes as they are; none if what is built in cannot be read, which a test excludes.
+    pub(crate) fn unpacked(&self) -> Vec<u8> {
+        decompress_to_vec_zlib_with_limit(self.bytes, MAX_FILE_BYTES).unwrap_or_default()
+    }
+}
 
 static ASSETS: [Asset; FILES.len()] = table();
 
@@ -66,5 +78,8 @@ mod tests {
             assert!(asset(name).is_some(), "{name}");
         }
         assert!(ASSETS.iter().all(|asset| !asset.media_type.starts_with("text/plain")));
+        assert!(ASSETS.iter().all(|asset| asset.unpacked().len() >= asset.bytes.len() / 2));
+        let html = asset("/").unwrap().unpacked();
+        assert!(html.starts_with(b"<!doctype html>") || html.starts_with(b"<!DOCTYPE html>"));
     }
 }

@@ -286,3 +286,12 @@ fn huge_hostile_files_end_soon() {
         assert!(Home::new().user(&file).words().len() < 60_000);
     }
 }
+
+#[test]
+fn file_in_place_of_the_settings_folder_is_an_error() {
+    let home = Home::new().write("config", "not a folder");
+    assert!(home.words().contains("this file stands where a folder is needed"), "{}", home.words());
+    let home = Home::new().user("[provider]\ndefault = \"x\"\ndefault = \"y\"\n");
+    let words = home.words();
+    assert!(words.contains("duplicate key") && !words.contains("quotes"), "{words}");
+}

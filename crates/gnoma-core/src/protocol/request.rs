@@ -297,6 +297,8 @@ pub enum Switch {
     Profile(String),
     /// Whether nothing is saved from here on.
     Incognito(bool),
+    /// One more folder to work in, from the session's folder on.
+    Folder(PathBuf),
     /// A new conversation.
     New,
     /// A stored conversation; without an id the newest.

@@ -270,6 +270,7 @@ pub(super) fn requests() -> Vec<Request> {
         Request::Profiles,
         Request::Switch(Switch::Stored(Some("abc".into()))),
         Request::Switch(Switch::Copy(None)),
+        Request::Switch(Switch::Folder("../more".into())),
         Request::RemoveProvider { provider: text() },
         Request::TryProvider(connection(ConnectBy::Address("http://127.0.0.1:1".into()))),
         Request::AddProvider(connection(ConnectBy::Key(TypedKey("k".into())))),

@@ -80,7 +80,7 @@ impl Session {
         let said = match (arm, passed) {
             (Some(arm), Some(passed)) => Event::Checked { arm, by, passed, evidence },
             _ => Event::Notice {
-                level: NoticeLevel::Warning,
+                level: NoticeLevel::Info,
                 text: format!("the work was not checked: {evidence}"),
             },
         };
@@ -130,7 +130,7 @@ impl Session {
         let Reviewed { finding, shares, failures } = reviewed;
         self.tell_costs(shares).await?;
         for text in failures {
-            self.notify(NoticeLevel::Warning, text).await?;
+            self.notify(NoticeLevel::Info, text).await?;
         }
         self.inbox.push_back(Input::Found(finding));
         Ok(())
@@ -151,7 +151,7 @@ impl Session {
                 Event::Checked { arm: arm.clone(), by, passed, evidence }
             }
             None => Event::Notice {
-                level: NoticeLevel::Warning,
+                level: NoticeLevel::Info,
                 text: format!("the work was not checked: {evidence}"),
             },
         };
@@ -193,5 +193,10 @@ async fn reviewed(reviewers: &[Arm], work: &Work, account: &Account, nonce: u64)
             Err(error) => failures.push(format!("{by} could not review the work: {error}")),
         }
     }
-    Reviewed { finding: Finding::nobody("no reviewer gave a verdict"), shares, failures }
+    // One line says all of it.
+    let finding = match failures.as_slice() {
+        [] => Finding::nobody("no reviewer gave a verdict"),
+        failures => Finding::nobody(&failures.join("; ")),
+    };
+    Reviewed { finding, shares, failures: Vec::new() }
 }

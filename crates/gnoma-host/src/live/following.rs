@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use gnoma_core::{
     CallId, Event, ToolCall, Usage, cut,
-    tool::{ChildState, ChildStatus},
+    tool::{ChildState, ChildStatus, tool_label},
 };
 use serde_json::Value;
 use tokio::sync::watch;
@@ -61,12 +61,14 @@ impl Following {
             Event::RoundStarted { arm, .. } => {
                 now.model = Some(arm.to_string());
                 now.rounds += 1;
-                does(now, "waiting for its model");
+                does(now, "waiting for the model");
             }
             Event::ArmChanged { to, .. } => now.model = Some(to.to_string()),
             Event::Thinking { .. } => does(now, "thinking"),
             Event::Text { .. } => does(now, "writing"),
-            Event::ToolCallDrafted { name, .. } => does(now, &format!("writing a call of {name}")),
+            Event::ToolCallDrafted { name, .. } => {
+                does(now, &format!("preparing {}", tool_label(name)));
+            }
             Event::ToolStarted { call } => does(now, &shown(call)),
             Event::PermissionAsked { call, .. } => {
                 self.asked.insert(call.id.clone());
@@ -142,16 +144,20 @@ fn does(now: &mut ChildStatus, what: &str) {
 
 /// A call in a few words: its tool, and the first text of its arguments.
 fn shown(call: &ToolCall) -> String {
+    let label = match call.name.as_str() {
+        "elf.spawn" => "Start elfs".into(),
+        name => tool_label(name),
+    };
     let arguments = call.arguments.get();
     let values = (arguments.len() <= MAX_SHOWN_BYTES).then(|| call.arguments.read::<Value>().ok());
-    let Some(Some(Value::Object(values))) = values else { return call.name.clone() };
+    let Some(Some(Value::Object(values))) = values else { return label.into_owned() };
     let preferred = ["path", "command", "pattern", "url", "name"];
     let named = preferred.iter().filter_map(|name| values.get(*name)).chain(values.values());
-    let Some(text) = named.filter_map(Value::as_str).next() else { return call.name.clone() };
+    let Some(text) = named.filter_map(Value::as_str).next() else { return label.into_owned() };
     let line = text.lines().next().unwrap_or_default().trim();
     let head = cut::head_chars(line, MAX_SHOWN_CHARS);
     let mark = if head.len() < text.trim().len() { "…" } else { "" };
-    format!("{} {head}{mark}", call.name)
+    format!("{label} {head}{mark}")
 }
 
 /// The files that a diff changes.
@@ -193,14 +199,14 @@ mod tests {
         let read = call("fs.read", &json!({"max": 3, "path": "src/a.rs"}));
         let running = followed(&[began, Event::ToolStarted { call: read }]);
         assert_eq!(running.model.as_deref(), Some("p/m"));
-        assert_eq!((running.doing.as_str(), running.rounds), ("fs.read src/a.rs", 1));
+        assert_eq!((running.doing.as_str(), running.rounds), ("Read src/a.rs", 1));
         assert_eq!(running.state, ChildState::Working);
         let long = call("bash", &json!({"command": "word ".repeat(40)}));
         let doing = followed(&[Event::ToolStarted { call: long }]).doing;
-        assert!(doing.starts_with("bash word word") && doing.ends_with('…'), "{doing}");
+        assert!(doing.starts_with("Bash word word") && doing.ends_with('…'), "{doing}");
         assert!(doing.chars().count() <= "bash ".len() + MAX_SHOWN_CHARS + 1, "{doing}");
         let huge = call("bash", &json!({"command": "x".repeat(MAX_SHOWN_BYTES)}));
-        assert_eq!(followed(&[Event::ToolStarted { call: huge }]).doing, "bash");
+        assert_eq!(followed(&[Event::ToolStarted { call: huge }]).doing, "Bash");
     }
 
     #[test]

@@ -369,8 +369,8 @@ async fn elfs_are_shown_as_a_tree_and_one_of_them_is_stopped() {
         panic!()
     };
     let lines: Vec<_> = told.lines().collect();
-    assert!(lines[0].starts_with("above · obedient/m · elf.spawn"), "{told}");
-    assert!(lines[1].starts_with("  below · obedient/m · waiting for its model"), "{told}");
+    assert!(lines[0].starts_with("above · obedient/m · Start elfs"), "{told}");
+    assert!(lines[1].starts_with("  below · obedient/m · waiting for the model"), "{told}");
     assert!(lines[2].starts_with("elf-1 · "), "{told}");
     assert!(lines[0].contains(" · $0.0060 ($0.0120 with its elfs) · "), "{told}");
     let cancel = |name: &str| Request::CancelElf { name: name.to_owned() };

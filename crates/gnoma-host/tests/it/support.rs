@@ -349,7 +349,8 @@ impl Services for TestServices {
                     | Switch::Stored(_)
                     | Switch::Copy(_)
                     | Switch::Profile(_)
-                    | Switch::Incognito(_),
+                    | Switch::Incognito(_)
+                    | Switch::Folder(_),
                 ) => spec.folder.push("other"),
                 _ => (),
             }

@@ -362,7 +362,7 @@ mod tests {
         let bad = bench.failed("fs.grep", json!({"pattern": "a("})).await;
         assert!(bad.contains("unclosed group"), "{bad}");
         let missing = bench.failed("fs.grep", json!({"pattern": "a", "path": "scr"})).await;
-        assert!(missing.contains("near it: `src`"), "{missing}");
+        assert!(missing.contains("similar names: `src`"), "{missing}");
         let none = bench.done("fs.grep", json!({"pattern": "zzz"})).await;
         assert_eq!(none, "no match for `zzz` in `.` (4 files searched)");
     }

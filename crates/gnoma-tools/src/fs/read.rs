@@ -437,7 +437,7 @@ mod tests {
         let read = |name| bench.failed("fs.read", json!({ "path": name }));
         assert!(read("a.bin").await.contains("binary (6 bytes)"));
         assert!(read("huge.png").await.contains("smaller copy"));
-        assert!(read("a.bim").await.contains("near it: `a.bin`"));
+        assert!(read("a.bim").await.contains("similar names: `a.bin`"));
     }
 
     #[tokio::test]

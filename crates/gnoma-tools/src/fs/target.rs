@@ -181,7 +181,7 @@ impl Target {
                 why.push_str(&format!("; in that folder are: {}", first_of(names)));
             }
         } else {
-            why.push_str("; near it: ");
+            why.push_str("; similar names: ");
             why.push_str(&near.join(", "));
         }
         Refusal::Failed(why)
@@ -291,7 +291,7 @@ mod tests {
             |given: &str| words(Target::of(&bench.cx(), given, &|_| None).unwrap().is_missing());
         assert_eq!(
             missing("src/parsr.rs"),
-            "`src/parsr.rs` does not exist; near it: `src/parser.rs`"
+            "`src/parsr.rs` does not exist; similar names: `src/parser.rs`"
         );
         assert!(missing("src/readme.md").contains("`src/README.md`"));
         assert!(

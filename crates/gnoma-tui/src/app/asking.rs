@@ -397,14 +397,14 @@ impl State {
             self.questions.bypass_confirmed = true;
             self.set_mode(PermissionMode::Bypass);
         } else {
-            self.hint(format!("Not changed. The mode is still {}", self.facts.mode));
+            self.hint(format!("Not changed. The mode is still {}", self.facts.mode.label()));
         }
     }
 
     fn set_mode(&mut self, mode: PermissionMode) {
         self.facts.mode = mode;
         self.request(Request::SetMode { mode }, Purpose::Mode(mode));
-        self.hint(format!("mode {mode}: {}", meaning(mode)));
+        self.hint(format!("{} mode: {}", mode.label(), meaning(mode)));
     }
 }
 
@@ -424,14 +424,14 @@ fn after(scope: Scope) -> Scope {
 }
 
 fn rule_title(lasting: &Lasting) -> String {
-    format!("Always allow in {} (Tab to change)", lasting.held())
+    format!("Always allow {} (Tab: other scope)", lasting.held())
 }
 
 /// What a mode does, in a few words.
 pub(crate) fn meaning(mode: PermissionMode) -> &'static str {
     match mode {
         PermissionMode::Default => "asks before every call",
-        PermissionMode::AcceptEdits => "runs reads and edits, asks for the rest",
+        PermissionMode::AcceptEdits => "reads and edits freely; asks for the rest",
         PermissionMode::Auto => {
             "reads freely; tries commands on a copy; asks before keeping changes"
         }

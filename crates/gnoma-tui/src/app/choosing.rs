@@ -179,7 +179,20 @@ impl State {
             let known: Vec<&str> = theme::names().collect();
             return self.hint(format!("Unknown theme `{value}`. Themes: {}", known.join(", ")));
         }
-        self.store_setting(key, value, " (from the next session on)");
+        // These two hold at once, as with /theme and /vim.
+        match (key, value) {
+            ("tui.theme", name) => self.paint_with(name),
+            ("tui.vim", "true" | "false") => self.use_vim(value == "true"),
+            _ => self.store_setting(key, value, " (from the next session on)"),
+        }
+    }
+
+    /// Turns vim's keys on or off, now and in the sessions to come.
+    pub(crate) fn use_vim(&mut self, on: bool) {
+        self.composer.set_vim(on);
+        let (value, more) =
+            if on { ("true", ": vim keys are on") } else { ("false", ": vim keys are off") };
+        self.store_setting("tui.vim", value, more);
     }
 
     /// Keeps what holds already.
@@ -236,6 +249,7 @@ impl State {
             Layer::Confirm { question, choice } => self.confirm_key(question, choice, key),
             Layer::Search(search) => self.search_key(search, key),
             Layer::Setup(setup) => self.setup_key(setup, key),
+            Layer::Reader(reader) => self.reader_key(reader, key),
         }
     }
 
@@ -251,7 +265,7 @@ impl State {
             }
             Some(Layer::Setup(setup)) => setup.paste(&text),
             // A question of yes or no has no use for it, and it must not be lost.
-            Some(Layer::Confirm { .. }) | None => self.written_paste(text),
+            Some(Layer::Confirm { .. } | Layer::Reader(_)) | None => self.written_paste(text),
         }
     }
 

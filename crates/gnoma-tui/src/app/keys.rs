@@ -12,6 +12,7 @@ use crate::{
     commands,
     effect::Effect,
     keymap::{Action, Code, Key},
+    transcript::OutputReader,
 };
 
 /// Lines that a scroll key moves.
@@ -179,8 +180,29 @@ impl State {
     }
 
     fn unfold(&mut self) {
-        if !self.transcript.unfold() {
-            self.hint("Nothing is collapsed");
+        if self.accessible {
+            if !self.transcript.unfold() {
+                self.hint("Nothing is folded");
+            }
+            return;
+        }
+        match self.transcript.reader() {
+            Some(reader) => self.layer = Some(Layer::Reader(reader)),
+            None => self.hint("Nothing is folded"),
+        }
+    }
+
+    /// A key for output that is shown whole. What is typed folds it, and goes to the editor unless it could answer a
+    /// question that was not seen.
+    pub(super) fn reader_key(&mut self, mut reader: OutputReader, key: Key) {
+        if is_text(key) {
+            if self.questions.open.is_empty() {
+                self.dispatch(key);
+            }
+            return;
+        }
+        if self.list_action(key).is_none_or(|action| reader.act(action)) {
+            self.layer = Some(Layer::Reader(reader));
         }
     }
 
@@ -188,7 +210,7 @@ impl State {
         let text = if self.transcript.toggle() {
             "Showing all output and thinking"
         } else {
-            "Output and thinking collapsed"
+            "Output and thinking folded"
         };
         self.hint(text);
     }

@@ -12,6 +12,7 @@ use crate::{
     history::Search,
     picker::Picker,
     setup::Setup,
+    transcript::OutputReader,
 };
 
 /// What takes the keys instead of the editor.
@@ -27,6 +28,8 @@ pub(crate) enum Layer {
     Search(Search),
     /// The first start.
     Setup(Setup),
+    /// Output that is shown folded above, whole.
+    Reader(OutputReader),
 }
 
 /// What a choice does.
@@ -91,7 +94,8 @@ impl Layer {
             | Self::Pick { .. }
             | Self::Confirm { .. }
             | Self::Search(_)
-            | Self::Setup(_) => None,
+            | Self::Setup(_)
+            | Self::Reader(_) => None,
         }
     }
 

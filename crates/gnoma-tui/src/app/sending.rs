@@ -366,6 +366,7 @@ impl State {
             return false;
         }
         self.emit(Effect::StopShell);
+        self.stopped_shells = self.shells.len();
         self.hint_about(HintSubject::Shell, "Stopping the command…");
         true
     }
@@ -375,6 +376,9 @@ impl State {
         let place = self.shells.iter().position(|(other, _)| other == line);
         place.and_then(|place| self.shells.remove(place));
         self.end_hints(HintSubject::Shell);
+        let was_stopped = self.stopped_shells > 0;
+        self.stopped_shells = self.stopped_shells.saturating_sub(1);
+        let failure = failure.map(|how| if was_stopped { "stopped".to_owned() } else { how });
         let count = output.lines().count();
         let ink = if failure.is_none() { Ink::Dim } else { Ink::Bad };
         let shown = output.lines().take(MAX_SHOWN_OUTPUT_LINES);

@@ -4,6 +4,7 @@ use gnoma_core::{
     Event, Message, Usage,
     message::Role,
     session::{Outcome, SessionState},
+    tool::tool_label,
 };
 use std::{sync::Arc, time::Duration};
 
@@ -15,6 +16,8 @@ use crate::{effect::Effect, prompt::PermissionQuestion};
 
 /// A turn that takes longer is worth a call where the terminal does not tell whether anybody looks.
 const LONG_TURN: Duration = Duration::from_secs(20);
+/// The tool that starts elfs.
+const ELF_TOOL: &str = "elf.spawn";
 /// Most calls of a turn whose names are remembered.
 const MAX_CALLS: usize = 10_000;
 
@@ -38,7 +41,7 @@ impl State {
             }
             Event::Text { .. } => self.doing("writing"),
             Event::Thinking { .. } => self.doing("thinking"),
-            Event::ToolCallDrafted { name, .. } => self.doing(&format!("preparing {name}")),
+            Event::ToolCallDrafted { name, .. } => self.doing(&format!("preparing {}", tool_label(name))),
             Event::Appended(message) => self.appended(message),
             Event::PermissionAsked {
                 call,
@@ -62,7 +65,7 @@ impl State {
                 let verdict = if *allowed { "approved" } else { "denied" };
                 self.decided(format!("{verdict} {what}: {reason}"));
             }
-            Event::ToolStarted { call } => self.doing(&format!("running {}", call.name)),
+            Event::ToolStarted { call } => self.doing(&doing(&call.name)),
             Event::Compacted { messages, .. } => {
                 self.end_hints(HintSubject::Compaction);
                 self.decided(format!("compacted {messages} messages"));
@@ -217,7 +220,7 @@ impl State {
             Role::Assistant => {
                 for call in message.tool_calls() {
                     if self.calls.len() < MAX_CALLS {
-                        self.calls.insert(call.id.clone(), call.name.clone());
+                        self.calls.insert(call.id.clone(), tool_label(&call.name).into_owned());
                     }
                 }
             }
@@ -252,5 +255,13 @@ impl State {
             Focus::Away => true,
             Focus::Unknown => took >= LONG_TURN,
         }
+    }
+}
+
+/// What happens while a tool runs, in words.
+fn doing(tool: &str) -> String {
+    match tool {
+        ELF_TOOL => "elfs at work".to_owned(),
+        name => format!("running {}", tool_label(name)),
     }
 }

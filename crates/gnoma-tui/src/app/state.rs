@@ -21,6 +21,7 @@ use crate::{
     frame::Size,
     history::History,
     keymap::Keymap,
+    remedies,
     status::{Counts, Facts},
     text::{Ink, Line, Style},
     transcript::{self, Transcript},
@@ -84,6 +85,8 @@ pub struct State {
     pub(super) calls: HashMap<CallId, String>,
     /// Lines that run in a shell, and since when.
     pub(super) shells: VecDeque<(String, Instant)>,
+    /// How many of them the person has stopped.
+    pub(super) stopped_shells: usize,
     pub(super) setup: FirstStart,
     pub(super) look_ups: LookUps,
     pub(super) window: Window,
@@ -124,6 +127,7 @@ impl State {
             running: None,
             calls: HashMap::new(),
             shells: VecDeque::new(),
+            stopped_shells: 0,
             setup: FirstStart::default(),
             look_ups: LookUps::default(),
             window: Window::default(),
@@ -217,7 +221,7 @@ impl State {
     }
 
     pub(crate) fn hint(&mut self, text: impl Into<String>) {
-        let text = text.into();
+        let text = remedies::in_window(&text.into()).into_owned();
         if self.accessible {
             return self.note(&text);
         }

@@ -8,6 +8,7 @@ use gnoma_core::duration;
 use super::{
     State,
     layer::Layer,
+    panes::{self, MAX_EDITOR_ROWS, MIN_WIDTH_FOR_PROMPT, PROMPT, Part, led},
     parts::{Running, Wait},
     state::BEAT,
 };
@@ -17,15 +18,15 @@ use crate::{
     picker::cut,
     prompt::PermissionQuestion,
     status::{self, Now},
-    text::{Ink, Line, Paper, Span, Style},
+    text::{Ink, Line, Span, Style},
 };
 
-/// Rows of the editor, where there is room for them.
-const MAX_EDITOR_ROWS: usize = 10;
 /// Rows of a list, where there is room for them.
 const MAX_LIST_ROWS: usize = 14;
 /// Rows of the first start: all that it offers is seen at once.
 const MAX_SETUP_ROWS: usize = 16;
+/// Rows of output that is shown whole; half of the room, where that is more.
+const MAX_READER_ROWS: usize = 12;
 /// Rows for what waits.
 const MAX_WAITING_ROWS: usize = 4;
 /// In fewer columns nothing can be read.
@@ -35,32 +36,17 @@ const MIN_HEIGHT: usize = 4;
 const TOO_SMALL: &str = "Window too small";
 /// A terminal with fewer rows has none to spare for air.
 const MIN_ROWS_FOR_AIR: usize = 10;
-/// A rule that is wider would only be in the way of a window that becomes narrower.
-const MAX_RULE_COLUMNS: usize = 60;
 /// Rows of what is not finished, however small the window is.
 const MIN_LIVE_ROWS: usize = 3;
 /// Rows that the editor and the line at the bottom take more in a narrower window.
 const ROWS_FOLDED_BELOW: usize = 3;
-/// What stands before what is written.
-const PROMPT: &str = "› ";
 /// What stands before what is written while vim's keys do not write.
 const NORMAL_PROMPT: &str = "N ";
-/// A narrower terminal has no room for that.
-const MIN_WIDTH_FOR_PROMPT: usize = 8;
 /// What moves while a turn runs.
 const SPINNER: [&str; 4] = ["◐", "◓", "◑", "◒"];
 
 /// Characters of a shell line in the line at the bottom.
 const MAX_SHELL_CHARS: usize = 30;
-
-/// Some lines, and where among them the cursor is.
-#[derive(Default)]
-struct Part {
-    lines: Vec<Line>,
-    cursor: Option<Cell>,
-    /// It is the editor and nothing else.
-    is_editor: bool,
-}
 
 impl State {
     pub(super) fn draw(&mut self, size: Size) -> Frame {
@@ -80,8 +66,10 @@ impl State {
         let panel = self.panel(width, room);
         let asked = self.seen_question().map(|question| question.call.id.clone());
         self.transcript.asks_elsewhere(asked);
-        let waiting = self.waiting_lines(room.saturating_sub(panel.lines.len()));
-        let mut above = waiting;
+        let left = room.saturating_sub(panel.lines.len());
+        let waiting = self.waiting_lines(left);
+        let mut above = self.plan_lines(width, left.saturating_sub(waiting.len()), &panel);
+        above.extend(waiting);
         let used = above.len() + panel.lines.len();
         let has_air = height >= MIN_ROWS_FOR_AIR && used + 1 < room;
         if has_air {
@@ -130,8 +118,16 @@ impl State {
     /// What takes the keys.
     fn panel(&mut self, width: usize, room: usize) -> Part {
         if let Some(layer) = &mut self.layer {
-            if let Layer::Field { title, field, .. } = layer {
-                return field_part(title, field, width, room);
+            match layer {
+                Layer::Field { title, field, goal } => {
+                    return panes::field(title, field, goal, Size::new(width, room));
+                }
+                Layer::Reader(reader) => {
+                    let lines = reader.lines(width, room.min(MAX_READER_ROWS.max(room / 2)));
+                    return Part { lines, ..Part::default() };
+                }
+                Layer::Pick { .. } | Layer::Setup(_) | Layer::Search(_) | Layer::Confirm { .. } => {
+                }
             }
         } else if let Some(question) = self.seen_question() {
             let behind = self.questions.open.len() - 1;
@@ -168,8 +164,8 @@ impl State {
                 lines.truncate(room.max(1));
                 Part { lines, ..Part::default() }
             }
-            // Drawn before: a field keeps the place that it is scrolled to.
-            Layer::Field { .. } => Part::default(),
+            // Drawn before: they keep the place that they are scrolled to.
+            Layer::Field { .. } | Layer::Reader(_) => Part::default(),
         }
     }
 
@@ -208,7 +204,11 @@ impl State {
                 Span::new(why, Style::of(Ink::Dim)),
             ])
         };
-        let held = if self.queue.is_held() { "  (queued: Enter to send)" } else { "  (queued)" };
+        let held = if self.queue.is_held() {
+            "  (queued: Enter sends, /drop discards)"
+        } else {
+            "  (queued)"
+        };
         let mut lines: Vec<Line> = Vec::new();
         lines.extend(steers.into_iter().map(|text| line("↳ ", text, "  (at the next step)")));
         let of_others = "  (at the next step, from another window)";
@@ -359,7 +359,9 @@ fn read_out(layer: &Layer) -> Vec<Line> {
     match layer {
         Layer::Pick { list, .. } => list.read_out(),
         Layer::Setup(setup) => setup.read_out(),
-        Layer::Field { .. } | Layer::Confirm { .. } | Layer::Search(_) => Vec::new(),
+        Layer::Field { .. } | Layer::Confirm { .. } | Layer::Search(_) | Layer::Reader(_) => {
+            Vec::new()
+        }
     }
 }
 
@@ -370,6 +372,8 @@ fn spoken_layer(layer: &Layer) -> String {
         Layer::Confirm { question, .. } => format!("{question} y or n"),
         Layer::Search(search) => format!("searching for: {}", search.query()),
         Layer::Setup(setup) => setup.spoken(),
+        // Where lines are heard it is said among the others.
+        Layer::Reader(_) => String::new(),
     }
 }
 
@@ -391,7 +395,7 @@ fn rows_that_stay(live: &[Line], width: usize, room: usize) -> usize {
 
 /// What parts the editor from the conversation.
 fn rule(width: usize) -> Line {
-    Line::new("─".repeat(width.min(MAX_RULE_COLUMNS)), Style::of(Ink::Dim))
+    Line::new("─".repeat(width), Style::of(Ink::Dim))
 }
 
 /// A line that says so, as much of it as there is room for.
@@ -399,42 +403,6 @@ fn too_small(size: Size) -> Frame {
     let mut live = Line::new(TOO_SMALL, Style::of(Ink::Warning)).wrap(size.width, &Line::default());
     live.truncate(size.height);
     Frame { live, ..Frame::default() }
-}
-
-fn field_part(
-    title: &str,
-    field: &mut crate::composer::Composer,
-    width: usize,
-    room: usize,
-) -> Part {
-    let heading = Line::new(title.to_owned(), Style::of(Ink::Accent).bold());
-    let mut lines = heading.wrap(width, &Line::default());
-    lines.truncate(room.saturating_sub(2));
-    let above = lines.len();
-    let lead = if width >= MIN_WIDTH_FOR_PROMPT { PROMPT.chars().count() } else { 0 };
-    let rows = room.saturating_sub(above + 1).clamp(1, MAX_EDITOR_ROWS);
-    let (rows, cell) = field.window(width.saturating_sub(lead), rows);
-    lines.extend(led(rows, if lead > 0 { PROMPT } else { "" }, Style::of(Ink::Accent)));
-    if lines.len() < room {
-        lines.push(Line::new("Enter select · Esc back", Style::of(Ink::Dim)));
-    }
-    let cursor = Some(Cell { row: above + cell.row, column: cell.column + lead });
-    Part { lines, cursor, is_editor: false }
-}
-
-/// Rows of an editor with a prompt before the first of them.
-fn led(rows: Vec<Line>, prompt: &'static str, style: Style) -> Vec<Line> {
-    let indent = " ".repeat(prompt.chars().count());
-    let lead = |(place, mut line): (usize, Line)| {
-        let lead = if place == 0 {
-            Span::new(prompt, style)
-        } else {
-            Span::new(indent.clone(), Style::default().on(Paper::None))
-        };
-        line.spans.insert(0, lead);
-        line
-    };
-    rows.into_iter().enumerate().map(lead).collect()
 }
 
 /// What moves, after that time.

@@ -16,17 +16,25 @@ fn run(state: &mut State, _argument: &str) {
     state.say(lines);
 }
 
+/// Columns for the keys.
+const KEY_COLUMNS: usize = 28;
+
 fn of_context(keymap: &Keymap, context: Context) -> Vec<Line> {
-    let mut lines = vec![Line::new(context.name(), Style::of(Ink::Heading).bold())];
+    let mut lines = vec![Line::from([
+        Span::new(context.about(), Style::of(Ink::Heading).bold()),
+        Span::new(format!("  [{}]", context.name()), Style::of(Ink::Dim)),
+    ])];
     for action in keymap.actions(context) {
         let keys: Vec<String> =
             keymap.keys(context, action).iter().map(ToString::to_string).collect();
         if keys.is_empty() {
             continue;
         }
+        let keys = keys.join("  ");
         lines.push(Line::from([
-            Span::new(format!("  {:<22}", action.name()), Style::of(Ink::Dim)),
-            Span::new(keys.join("  "), Style::default()),
+            Span::new(format!("  {keys:<KEY_COLUMNS$}"), Style::of(Ink::Accent)),
+            Span::new(format!(" {}", action.about().trim_end_matches('.')), Style::default()),
+            Span::new(format!("  {}", action.name()), Style::of(Ink::Dim)),
         ]));
     }
     lines

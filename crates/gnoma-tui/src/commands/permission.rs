@@ -20,7 +20,7 @@ fn run(state: &mut State, argument: &str) {
     if argument.is_empty() {
         let now = state.facts.mode;
         let row = |mode: PermissionMode| {
-            (Row::new(mode.name(), meaning(mode)).current(mode == now), LayerChoice::Mode(mode))
+            (Row::new(mode.label(), meaning(mode)).current(mode == now), LayerChoice::Mode(mode))
         };
         return state.pick("Permission mode", PermissionMode::ALL.map(row).into(), "");
     }

@@ -36,7 +36,8 @@ fn run(state: &mut State, _argument: &str) {
 
 /// All that is known about it, one thing a line.
 pub(super) fn lines(routing: &Routing) -> Vec<Line> {
-    let Routing { kind, complexity, decided_by, strategy, arms, why, candidates, seed } = routing;
+    let Routing { kind, complexity, decided_by, strategy, arms, why, candidates, seed: _ } =
+        routing;
     let arms: Vec<String> = arms.iter().map(ToString::to_string).collect();
     let mut lines = vec![
         fact(
@@ -45,7 +46,6 @@ pub(super) fn lines(routing: &Routing) -> Vec<Line> {
         ),
         fact("strategy", format!("{strategy}: {}", arms.join(", "))),
         fact("because", why.clone()),
-        fact("seed", seed.to_string()),
     ];
     let shown = candidates.iter().take(MAX_CANDIDATES);
     lines.extend(shown.map(|candidate| Line::new(format!("    {candidate}"), dim())));

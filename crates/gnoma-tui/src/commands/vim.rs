@@ -8,6 +8,5 @@ pub(super) const COMMAND: Slash =
 
 fn run(state: &mut State, _argument: &str) {
     let on = state.composer.mode().is_none();
-    state.composer.set_vim(on);
-    state.keep_setting("tui.vim", if on { "true" } else { "false" });
+    state.use_vim(on);
 }

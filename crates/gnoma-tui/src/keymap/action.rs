@@ -1,11 +1,11 @@
 //! Names of everything that a key can do. The built-in table of keys says where each is allowed.
 
 macro_rules! actions {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
+    ($($(#[doc = $doc:literal])* $variant:ident = $name:literal,)*) => {
         /// What a key asks for.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Action {
-            $($(#[$doc])* $variant,)*
+            $($(#[doc = $doc])* $variant,)*
         }
 
         impl Action {
@@ -18,6 +18,15 @@ macro_rules! actions {
                 match self {
                     $(Self::$variant => $name,)*
                 }
+            }
+
+            /// What it does, in a sentence.
+            #[must_use]
+            pub fn about(self) -> &'static str {
+                let about = match self {
+                    $(Self::$variant => concat!($($doc),*),)*
+                };
+                about.trim()
             }
         }
     };
@@ -170,7 +179,7 @@ actions! {
     CycleThinking = "cycle_thinking",
     /// Incognito on or off.
     Incognito = "incognito",
-    /// Show the newest folded thing whole; again, the one before.
+    /// Show the newest folded output whole; again, fold it.
     Unfold = "unfold",
     /// Show or fold thinking.
     Thinking = "thinking",

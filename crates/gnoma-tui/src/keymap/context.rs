@@ -20,6 +20,18 @@ impl Context {
     pub const ALL: [Self; 5] =
         [Self::Composer, Self::Normal, Self::Picker, Self::Permission, Self::Global];
 
+    /// Where its keys hold, in words.
+    #[must_use]
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Composer => "While you write",
+            Self::Normal => "In vim's normal mode",
+            Self::Picker => "In lists",
+            Self::Permission => "In a question for approval",
+            Self::Global => "Everywhere",
+        }
+    }
+
     /// The name of its part of the table.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -19,7 +19,7 @@ impl PermissionQuestion {
         lines.extend(self.facts(place, width));
         for choice in self.choices() {
             lines.push(self.choice_line(choice, false, keymap));
-            lines.extend(self.holding_line(choice, keymap));
+            lines.extend(self.holding_lines(choice, keymap, width));
         }
         lines.push(Line::new(self.how_to_answer(keymap), dim()));
         lines

@@ -88,6 +88,11 @@ impl Decoder {
         Self { has_wheel: true, ..self }
     }
 
+    /// Whether the terminal reads whole lines.
+    pub(super) fn is_by_line(&self) -> bool {
+        self.by_line
+    }
+
     /// Takes bytes in and gives what they complete.
     pub fn feed(&mut self, bytes: &[u8], heard: &mut Vec<Heard>) {
         let start = heard.len();

@@ -13,7 +13,10 @@ use rustix::{
 };
 use tokio::sync::mpsc;
 
-use super::decode::{Decoder, Heard};
+use super::{
+    burst,
+    decode::{Decoder, Heard},
+};
 
 /// Keys that wait to be looked at before the thread stops reading.
 const MAX_WAITING: usize = 1_024;
@@ -21,6 +24,11 @@ const MAX_WAITING: usize = 1_024;
 const READ_BYTES: usize = 16 << 10;
 /// How long an escape may be the beginning of something.
 const ESCAPE_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 25_000_000 };
+
+/// What Enter sends.
+const ENTER: u8 = b'\r';
+/// How long a paste may take to go on behind the end of a line.
+const BURST_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
 
 /// Reads as long as it lives.
 #[derive(Debug)]
@@ -115,12 +123,39 @@ impl InputSource {
         match rustix::io::read(&self.terminal, &mut *buffer) {
             Ok(0) => Ok(false),
             Ok(count) => {
+                let count = self.read_on(buffer, count);
+                let before = heard.len();
                 self.decoder.feed(buffer.get(..count).unwrap_or_default(), heard);
+                let mut read = heard.split_off(before);
+                if !self.decoder.is_by_line() {
+                    burst::join_lines(&mut read);
+                }
+                heard.append(&mut read);
                 Ok(true)
             }
             Err(Errno::INTR | Errno::AGAIN) => Ok(true),
             Err(error) => Err(error),
         }
+    }
+
+    /// Reads what belongs to the `count` bytes that were read, where they may be the beginning of a paste that the
+    /// terminal gives in pieces; gives how many there are then.
+    fn read_on(&self, buffer: &mut [u8], mut count: usize) -> usize {
+        while count > 1
+            && let Some((read, room @ [_, ..])) = buffer.split_at_mut_checked(count)
+            && read.last() == Some(&ENTER)
+        {
+            let mut terminal = [PollFd::new(&self.terminal, PollFlags::IN)];
+            if !matches!(poll(&mut terminal, Some(&BURST_WAIT)), Ok(1..)) {
+                break;
+            }
+            match rustix::io::read(&self.terminal, room) {
+                Ok(more @ 1..) => count += more,
+                // The next read sees it again.
+                Ok(_) | Err(_) => break,
+            }
+        }
+        count
     }
 
     /// False when nobody listens any more.

@@ -123,13 +123,22 @@ fn struck(mut lines: Vec<Line>, is_struck: bool) -> Vec<Line> {
     lines
 }
 
-/// A line that may begin with a word such as `error:`, below whose text it continues.
+/// Lines of which the first may begin with a word such as `error:`, below whose text they continue. A line that is
+/// indented continues below its own beginning.
 fn words(text: &str, style: Style, width: usize) -> Vec<Line> {
     let marked = MARKS.iter().find_map(|mark| Some((*mark, text.strip_prefix(mark)?)));
-    match marked.filter(|(mark, _)| mark.len() * 3 <= width) {
-        Some((mark, text)) => layout::hanging(mark, text, style, width),
-        None => layout::hanging("", text, style, width),
+    let (mark, text) = marked.filter(|(mark, _)| mark.len() * 3 <= width).unwrap_or(("", text));
+    let blank = " ".repeat(mark.len());
+    let mut lines = Vec::new();
+    for (at, line) in text.lines().enumerate() {
+        let own = line.trim_start_matches(' ');
+        let indent = " ".repeat(line.len() - own.len());
+        let lead = if at == 0 { mark } else { &blank };
+        let lead = format!("{lead}{indent}");
+        let (lead, own) = if lead.len() * 3 <= width { (lead.as_str(), own) } else { ("", line) };
+        lines.extend(layout::hanging(lead, own, style, width));
     }
+    lines
 }
 
 fn person(text: &str, width: usize) -> Vec<Line> {

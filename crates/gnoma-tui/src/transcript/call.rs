@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use gnoma_core::{CallId, ToolCall, ToolResult, duration};
+use gnoma_core::{CallId, ToolCall, ToolResult, duration, tool::tool_label};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -172,9 +172,9 @@ impl Call {
         matches!(self.state, CallState::Running { .. })
     }
 
-    /// Name and argument.
+    /// What it does, in words.
     pub(super) fn title(&self) -> String {
-        format!("{} {}", self.name, self.argument).trim_end().to_owned()
+        format!("{} {}", tool_label(&self.name), self.argument).trim_end().to_owned()
     }
 
     /// What is not shown of it.
@@ -217,7 +217,7 @@ impl Call {
         for fact in self.facts(now) {
             tail.push_str(&format!(" · {fact}"));
         }
-        let name = cut(&self.name, columns.saturating_sub(width(&mark)).max(1));
+        let name = cut(&tool_label(&self.name), columns.saturating_sub(width(&mark)).max(1));
         let used = width(&mark) + width(&name) + 1;
         let least = used + MIN_ARGUMENT_COLUMNS.min(width(&self.argument));
         if least + width(&tail) > columns {

@@ -1,6 +1,6 @@
 //! Calls of tools, as they come and go.
 
-use gnoma_core::{CallId, Event, ToolCall, ToolResult};
+use gnoma_core::{CallId, Event, ToolCall, ToolResult, tool::tool_label};
 
 use super::{
     Transcript,
@@ -13,7 +13,7 @@ impl Transcript {
         match event {
             Event::ToolCallDrafted { name, .. } => {
                 self.close_open();
-                self.expect(format!("· {name} …"));
+                self.expect(format!("· {} …", tool_label(name)));
             }
             // The call that asks is shown already, and the question ends with its answer.
             Event::PermissionAsked { during: Some(_), .. } => (),

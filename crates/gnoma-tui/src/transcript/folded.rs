@@ -85,6 +85,11 @@ impl FoldedOutputs {
         }
     }
 
+    /// All of them.
+    pub(super) fn newest_first(&self) -> Vec<Folded> {
+        self.things.iter().rev().cloned().collect()
+    }
+
     /// The newest.
     pub(super) fn take(&mut self) -> Option<Folded> {
         let newest = self.things.pop_back()?;

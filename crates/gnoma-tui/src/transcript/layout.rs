@@ -8,7 +8,7 @@ use crate::text::{Ink, Line, Span, Style, width};
 const MIN_MARKED_COLUMNS: usize = 12;
 
 /// A line of text behind a mark, as lines of at most `columns`; all of them start below the text.
-pub(super) fn hanging(mark: &'static str, text: &str, style: Style, columns: usize) -> Vec<Line> {
+pub(super) fn hanging(mark: &str, text: &str, style: Style, columns: usize) -> Vec<Line> {
     let line = Line::new(text.to_owned(), style);
     let mark = if columns < MIN_MARKED_COLUMNS { "" } else { mark };
     let lead = width(mark);
@@ -16,8 +16,8 @@ pub(super) fn hanging(mark: &'static str, text: &str, style: Style, columns: usi
     lines.iter_mut().for_each(Line::trim_end);
     if lead > 0 {
         for (at, line) in lines.iter_mut().enumerate() {
-            let lead = if at == 0 { mark.into() } else { " ".repeat(lead).into() };
-            line.spans.insert(0, Span { text: lead, style, link: None });
+            let lead = if at == 0 { mark.to_owned() } else { " ".repeat(lead) };
+            line.spans.insert(0, Span { text: lead.into(), style, link: None });
         }
     }
     lines

@@ -5,7 +5,10 @@ use std::time::Duration;
 use gnoma_core::{ErrorKind, StopReason, Usage, duration, session::Outcome};
 
 use super::layout::count;
-use crate::text::{Ink, Style};
+use crate::{
+    remedies::in_window,
+    text::{Ink, Style},
+};
 
 /// What there is to say at the end of a turn that took so long; nothing after a plain answer.
 pub(super) fn words(
@@ -30,9 +33,10 @@ pub(super) fn words(
             warning(format!("stopped: no answer fits the schema ({why})"))
         }
         Outcome::Failed { error, kept_partial } => {
-            let mut lines = vec![(format!("error: {error}"), Style::of(Ink::Bad))];
+            let error_text = format!("error: {error}");
+            let mut lines = vec![(in_window(&error_text).into_owned(), Style::of(Ink::Bad))];
             if let Some(hint) = &error.hint {
-                lines.push((format!("hint: {hint}"), Style::default()));
+                lines.push((format!("hint: {}", in_window(hint)), Style::default()));
             }
             if error.kind == ErrorKind::Auth && !error.provider.is_empty() {
                 // A variable of the shell cannot be changed from here.

@@ -130,7 +130,10 @@ pub(super) fn tasks(call: &ToolCall) -> Option<String> {
         Some(text.lines().next().unwrap_or_default().trim().to_owned())
     };
     let all = tasks.iter().filter_map(text).collect::<Vec<_>>().join("; ");
-    Some(if tasks.len() == 1 { all } else { format!("{} elfs: {all}", tasks.len()) })
+    Some(match tasks.len() {
+        1 => format!("an elf: {all}"),
+        count => format!("{count} elfs: {all}"),
+    })
 }
 
 /// How each elf ended, of what its parent is told.
@@ -167,7 +170,7 @@ mod tests {
             super::tasks(&ToolCall::new(CallId::new("c"), ELF_TOOL, arguments))
         };
         let one = tasks(r#"{"tasks":[{"task":"look at a\nand b"}]}"#);
-        assert_eq!(one.as_deref(), Some("look at a"));
+        assert_eq!(one.as_deref(), Some("an elf: look at a"));
         let two = tasks(r#"{"tasks":[{"task":"look"},"ask"]}"#);
         assert_eq!(two.as_deref(), Some("2 elfs: look; ask"));
         assert_eq!(tasks(r#"{"tasks":"all"}"#), None);

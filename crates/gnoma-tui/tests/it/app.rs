@@ -4,6 +4,7 @@ mod asking;
 mod attached;
 mod commands;
 mod life;
+mod panes;
 mod stream;
 mod writing;
 

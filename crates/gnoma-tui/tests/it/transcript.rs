@@ -113,12 +113,12 @@ fn a_turn() {
 
     I run the tests.
 
-    ✗ bash cargo test … · 3.2s
+    ✗ Bash cargo test … · 3.2s
       test failed
           at sum
       exit status 101
-    ✓ fs.read src/sum.rs · 14 KB
-    ✓ fs.edit src/sum.rs · +2 −1
+    ✓ Read src/sum.rs · 14 KB
+    ✓ Edit src/sum.rs · +2 −1
        9  fn sum() {
       10 -    let total = a;
       10 +    let total = a + b;
@@ -148,12 +148,12 @@ fn a_turn_in_few_columns() {
 
     I run the tests.
 
-    ✗ bash cargo tes… · 3.2s
+    ✗ Bash cargo tes… · 3.2s
       test failed
           at sum
       exit status 101
-    ✓ fs.read src/sum.rs
-    ✓ fs.edit src/sum.rs
+    ✓ Read src/sum.… · 14 KB
+    ✓ Edit src/sum.… · +2 −1
        fn sum() {
       -    let total = a;
       +    let total = a +
@@ -188,15 +188,15 @@ fn a_turn_in_words_for_screen_readers() {
 
     I run the tests.
 
-    running: bash cargo test …
-    running: fs.read src/sum.rs
-    done: fs.read src/sum.rs · 14 KB
-    failed: bash cargo test … · 3.2s
+    running: Bash cargo test …
+    running: Read src/sum.rs
+    done: Read src/sum.rs · 14 KB
+    failed: Bash cargo test … · 3.2s
       test failed
           at sum
       exit status 101
-    running: fs.edit src/sum.rs
-    done: fs.edit src/sum.rs · +2 −1
+    running: Edit src/sum.rs
+    done: Edit src/sum.rs · +2 −1
        9  fn sum() {
       10 -    let total = a;
       10 +    let total = a + b;
@@ -230,11 +230,11 @@ fn a_turn_unfolded() {
 
     I run the tests.
 
-    ✗ bash cargo test … · 3.2s
+    ✗ Bash cargo test … · 3.2s
       test failed
           at sum
       exit status 101
-    ✓ fs.read src/sum.rs · 14 KB
+    ✓ Read src/sum.rs · 14 KB
       xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
       xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
     "#);
@@ -261,11 +261,11 @@ fn a_plan_and_elfs_are_shown_in_place_of_their_result() {
     › Fix the tests
       please
 
-    ✓ plan · 1 of 3 done
+    ✓ Plan · 1 of 3 done
       ✓ read
       ● fix it
       ○ test
-    ✓ elf.spawn 2 elfs: look at a; look at b
+    ✓ Start 2 elfs: look at a; look at b
       elf-1: completed · 1s
       elf-2: completed · 2s
     ");
@@ -311,41 +311,41 @@ fn while_it_goes_on() {
     -- 2 finished
     -- 0 finished
 
-    · bash …
+    · Bash …
     -- 0 finished
 
-    · bash cargo test …
-    · fs.read src/sum.rs
+    · Bash cargo test …
+    · Read src/sum.rs
     -- 0 finished
 
-    ● bash cargo test …
-    · fs.read src/sum.rs
+    ● Bash cargo test …
+    · Read src/sum.rs
     -- 0 finished
 
-    ● bash cargo test … · 1s
-    ● fs.read src/sum.rs
+    ● Bash cargo test … · 1s
+    ● Read src/sum.rs
     -- 0 finished
 
-    ● bash cargo test … · 2s
+    ● Bash cargo test … · 2s
       │ one
       │ two
-    ● fs.read src/sum.rs · 1s
+    ● Read src/sum.rs · 1s
     -- 0 finished
 
-    ● bash cargo test … · 3s
+    ● Bash cargo test … · 3s
       │ one
       │ two
-    ✓ fs.read src/sum.rs · 14 KB
+    ✓ Read src/sum.rs · 14 KB
     -- 6 finished
     -- 0 finished
     -- 0 finished
-    · fs.edit src/sum.rs
+    · Edit src/sum.rs
     -- 0 finished
-    ? fs.edit src/sum.rs
+    ? Edit src/sum.rs
     -- 0 finished
-    · fs.edit src/sum.rs
+    · Edit src/sum.rs
     -- 0 finished
-    ● fs.edit src/sum.rs
+    ● Edit src/sum.rs
     -- 6 finished
     "#);
 }
@@ -412,9 +412,9 @@ fn refused_calls_say_why_and_lost_ones_that_they_are() {
     transcript.on(&ended(&write, "denied", true, 0));
     transcript.on(&done(1));
     insta::assert_snapshot!(shown(&transcript.take_finished(80)), @r#"
-    ✗ fs.write x
+    ✗ Write x
       denied by the user: not there
-    ✗ bash sleep 9
+    ✗ Bash sleep 9
       interrupted
     "#);
 }
@@ -431,9 +431,9 @@ fn folded_things_come_back_one_by_one() {
     }
     insta::assert_snapshot!(titles.join("\n"), @r#"
     ▾ thinking
-    ▾ fs.edit src/sum.rs
-    ▾ bash cargo test …
-    ▾ fs.read src/sum.rs
+    ▾ Edit src/sum.rs
+    ▾ Bash cargo test …
+    ▾ Read src/sum.rs
     "#);
 }
 
@@ -462,7 +462,7 @@ fn a_stored_session_looks_like_the_one_it_was() {
 
     I look.
 
-    ✓ bash ls
+    ✓ Bash ls
       [image 800×600 png]
       a
       b

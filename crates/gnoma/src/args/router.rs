@@ -18,7 +18,7 @@ pub(crate) struct RouteArgs {
     pub json: bool,
 }
 
-/// Views of the router, and what can be done with what it learnt.
+/// Views of the router, and what can be done with what it learned.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum RouterSub {
     /// Show model scores by type of task, and spending.

@@ -17,6 +17,8 @@ use super::{
 /// Other programs' commands that answer one prompt.
 const EXEC: &str = "exec";
 const RUN: &str = "run";
+/// The commands that show what a group has, in the order in which they are looked for.
+const LISTS: [&str; 3] = ["list", "show", "stats"];
 /// What follows it are words.
 const SEPARATOR: &str = "--";
 /// Stands for standard input.
@@ -29,7 +31,7 @@ const ASSISTANTS: [&str; 2] = ["claude", "codex"];
 pub(crate) fn rewrite_line(line: &[OsString]) -> Option<Vec<OsString>> {
     let root = Args::command();
     let split = SplitLine::read(line, &root)?;
-    if let Some(line) = split.as_option(&root) {
+    if let Some(line) = split.as_option(&root).or_else(|| split.as_list(&root)) {
         return Some(line);
     }
     let Some(line) = split.as_one_shot() else {
@@ -86,6 +88,16 @@ impl<'a> SplitLine<'a> {
             command = command.find_subcommand(word)?;
         }
         Some(self.line(self.rest.iter().chain([&OsString::from("--help")])))
+    }
+
+    /// The name of a group of commands alone: the command of the group that shows what there is.
+    fn as_list(&self, root: &Command) -> Option<Vec<OsString>> {
+        let group = root.find_subcommand(self.first).filter(|_| self.rest.is_empty())?;
+        if !group.is_subcommand_required_set() {
+            return None;
+        }
+        let list = LISTS.iter().find(|name| group.find_subcommand(name).is_some())?;
+        Some(self.line([self.first, &OsString::from(list)]))
     }
 
     /// `exec PROMPT`: one answer, without a window. `run` is also the first word of a sentence, so it means that only
@@ -248,6 +260,27 @@ mod tests {
 
     fn words(line: &str) -> Vec<OsString> {
         line.split('|').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn name_of_a_group_alone_lists_what_there_is() {
+        for (line, list) in [
+            ("gnoma|sessions", "list"),
+            ("gnoma|agents", "list"),
+            ("gnoma|skills", "list"),
+            ("gnoma|plugin", "list"),
+            ("gnoma|mcp", "list"),
+            ("gnoma|config", "show"),
+            ("gnoma|router", "stats"),
+            ("gnoma|--profile|work|sessions", "list"),
+        ] {
+            let line = rewrite_line(&words(line)).unwrap_or_else(|| panic!("{line}"));
+            assert_eq!(line.last(), Some(&OsString::from(list)));
+            assert!(Args::try_parse_from(&line).is_ok(), "{line:?}");
+        }
+        for line in ["gnoma|providers", "gnoma|sessions|--help", "gnoma|guard"] {
+            assert_eq!(rewrite_line(&words(line)), None, "{line}");
+        }
     }
 
     /// What the words of a line are a prompt of; `None` for a command and for what clap refuses.

@@ -9,6 +9,7 @@ use gnoma_core::{
     message::CallId,
     protocol::Request,
     session::{Inquiry, NotableChange, PermissionAnswer},
+    tool::approval_question,
 };
 use serde_json::Value;
 use tokio::task::{JoinHandle, spawn_blocking};
@@ -204,23 +205,25 @@ fn question(
     Offered { always, has_parts, notable }: Offered<'_>,
     size: Size,
 ) -> String {
-    let (name, reason) = (shorten(&call.name), shorten(reason));
+    let reason = shorten(reason);
     let body = match preview {
-        Some(diff) => cut_diff(&clean(diff), size),
+        Some(diff) if has_parts => cut_diff(&clean(diff), size),
+        Some(diff) => cut_diff(without_file_names(&clean(diff)), size),
         None => with_digest(&clean(&arguments(call)), size),
     };
     let always = always.map_or_else(String::new, |rule| format!("[a]lways {}, ", clean(rule)));
     if has_parts {
         return format!(
-            "\nKeep what {name} changed?\n{}\n{body}\n({reason})\n{}\
+            "\nKeep what this command changed?\n{}\n{body}\n({reason})\n{}\
              [y]es, {}{always}[n]o, or a reason to deny:  ",
             with_digest(&clean(&arguments(call)), size),
             named(notable),
             part_key(true)
         );
     }
+    let title = clean(&approval_question(call)).to_string();
     format!(
-        "\nRun {name}?\n{body}\n({reason})\n\
+        "\n{title}\n{body}\n({reason})\n\
          [y]es, {always}[n]o, or a reason to deny:  "
     )
 }
@@ -233,6 +236,16 @@ fn named(notable: &[NotableChange]) -> String {
     let line =
         |change: &NotableChange| format!("  ! {}  {}\n", clean(&change.name), clean(&change.what));
     format!("Look at these first:\n{}", notable.iter().map(line).collect::<String>())
+}
+
+/// A diff without the names of its file, which the question has.
+fn without_file_names(diff: &str) -> &str {
+    let is_one = diff.lines().filter(|line| line.starts_with("+++ ")).count() == 1;
+    let rest = diff.split_once("\n").and_then(|(old, rest)| {
+        let (new, rest) = rest.split_once('\n')?;
+        (old.starts_with("--- ") && new.starts_with("+++ ")).then_some(rest)
+    });
+    rest.filter(|_| is_one).unwrap_or(diff)
 }
 
 /// The beginning of a diff, and how much more there is.

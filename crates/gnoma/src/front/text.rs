@@ -9,6 +9,7 @@ use gnoma_core::{
     Event, Role, ToolCall, ToolResult, duration,
     message::CallId,
     session::{NoticeLevel, Outcome, SessionState},
+    tool::tool_label,
 };
 
 use super::{
@@ -262,7 +263,7 @@ impl Text {
             Event::ToolCallDrafted { name, .. } => {
                 self.joins = false;
                 self.end_line(out)?;
-                self.wait(format!("preparing {name}"));
+                self.wait(format!("preparing {}", tool_label(name)));
             }
             Event::ToolStarted { call } => {
                 self.wait(headline(call));
@@ -270,11 +271,11 @@ impl Text {
                 self.running.push(call.clone());
             }
             Event::ToolProgress { call, text } => self.progress(call, text),
-            Event::ToolEnded { result, duration_ms, .. } => {
+            Event::ToolEnded { call, result, duration_ms, .. } => {
                 self.waiting = None;
                 self.end_line(out)?;
                 out.flush()?;
-                self.ended(result, *duration_ms);
+                self.ended(call, result, *duration_ms);
             }
             Event::Checking { arm, by } => {
                 self.end_line(out)?;
@@ -343,10 +344,9 @@ impl Text {
         Ok(())
     }
 
-    fn ended(&mut self, result: &ToolResult, duration_ms: u64) {
-        let at = self.running.iter().position(|call| call.id == result.call_id);
-        let call = at.map(|at| self.running.remove(at));
-        let what = call.map_or_else(|| result.name.clone(), |call| headline(&call));
+    fn ended(&mut self, call: &ToolCall, result: &ToolResult, duration_ms: u64) {
+        self.running.retain(|running| running.id != result.call_id);
+        let what = headline(call);
         let mark = if result.is_error { "✗" } else { "✓" };
         let mut line = format!("{mark} {what}");
         if duration_ms >= 1000 {

@@ -1,6 +1,6 @@
 //! Short words about calls, for lines beside an answer.
 
-use gnoma_core::ToolCall;
+use gnoma_core::{ToolCall, tool::tool_label};
 use serde_json::Value;
 
 use crate::screen;
@@ -13,7 +13,11 @@ pub(crate) fn headline(call: &ToolCall) -> String {
     let arguments: Value = call.arguments.read().unwrap_or_default();
     let telling = ["command", "path", "pattern", "action"];
     let detail = telling.iter().find_map(|name| arguments.get(name)?.as_str());
-    detail.map_or_else(|| call.name.clone(), |detail| shorten(&format!("{} {detail}", call.name)))
+    let label = match call.name.as_str() {
+        "elf.spawn" => "Start elfs".into(),
+        name => tool_label(name),
+    };
+    detail.map_or_else(|| label.to_string(), |detail| shorten(&format!("{label} {detail}")))
 }
 
 /// The last line that says something; a carriage return begins a new one, as in progress bars.

@@ -391,7 +391,7 @@ async fn what_cannot_be_kept_is_said_once_and_the_work_is_done() {
     assert_eq!((run.code, run.out.as_str()), (Some(0), "done\n"), "{run:?}");
     let told = |words| run.err.matches(words).count();
     assert_eq!((told("spending are not saved"), told("warning: ")), (1, 1), "{run:?}");
-    assert!(!run.err.contains("what was learnt about models"), "{run:?}");
+    assert!(!run.err.contains("what was learned about models"), "{run:?}");
 }
 
 #[tokio::test]

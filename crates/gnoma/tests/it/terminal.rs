@@ -86,10 +86,10 @@ async fn parallel_calls_are_asked_for_one_after_the_other() {
     let world = World::new([Wire::OpenAi.stream(&script), says("both seen")]);
     let mut terminal = Terminal::open(&world, "--permission default look");
     terminal.wait_for("reason to deny", 1).await;
-    assert!(!terminal.seen.contains("Run fs.glob?"), "{}", terminal.seen);
+    assert!(!terminal.seen.contains("Find files?"), "{}", terminal.seen);
     terminal.press("y\n").await;
     terminal.wait_for("reason to deny", 2).await;
-    assert!(terminal.seen.contains("Run fs.glob?"), "{}", terminal.seen);
+    assert!(terminal.seen.contains("Find files?"), "{}", terminal.seen);
     terminal.press("y\n").await;
     let (code, seen) = terminal.end().await;
     assert_eq!(code, Some(0), "{seen}");
@@ -134,7 +134,7 @@ async fn a_question_stands_on_lines_of_its_own() {
     let world = World::new([call, says("ok")]);
     let mut terminal = Terminal::open(&world, "go");
     terminal.wait_for("reason to deny", 1).await;
-    let (before, _question) = terminal.seen.split_once("Keep what bash changed?").unwrap();
+    let (before, _question) = terminal.seen.split_once("Keep what this command changed?").unwrap();
     assert!(before.contains("I make it.\r\n"), "{before}");
     terminal.press("y\n").await;
     terminal.end().await;

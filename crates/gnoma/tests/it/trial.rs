@@ -223,7 +223,7 @@ async fn a_person_keeps_all_or_a_part_of_what_a_command_changed() {
         }
         let mut terminal = Terminal::open(&world, "--permission auto go");
         terminal.wait_for("reason to deny", 1).await;
-        assert!(terminal.seen.contains("Keep what bash changed?"), "{}", terminal.seen);
+        assert!(terminal.seen.contains("Keep what this command changed?"), "{}", terminal.seen);
         let deeds = "`sh ./script.sh` deletes `gone` and creates `made` and `src/deep/new`";
         assert!(terminal.seen.contains(deeds), "{}", terminal.seen);
         terminal.press(answer).await;

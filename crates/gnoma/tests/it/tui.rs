@@ -378,7 +378,7 @@ async fn a_project_that_is_not_trusted_keeps_no_rule() {
     person.waits_for("always: bash(touch made)");
     person.types("s");
     person.waits_for("this project is not trusted");
-    person.waits_for("everywhere, by ~/.config/gnoma/config.toml");
+    person.waits_for("everywhere, in ~/.config/gnoma/config.toml");
     person.types("\x1b");
     assert_eq!(std::fs::read_to_string(file).unwrap(), "# theirs\n");
 }
@@ -527,7 +527,7 @@ async fn a_shell_line_is_stopped_by_a_key_and_by_the_end() {
     person.types("!sleep 101\r");
     person.waits_for("Esc stops");
     person.types("\x1b");
-    person.waits_for("killed by signal 9");
+    person.waits_for("  stopped");
     person.types("!echo $$ > id; exec sleep 102\r");
     person.waits_until("its id", |_| written_id(&world).is_some());
     person.leaves();

@@ -61,7 +61,7 @@ async fn tools_work_on_real_files_and_their_results_go_back() {
     let roles: Vec<_> = messages.as_array().unwrap().iter().map(|m| m["role"].clone()).collect();
     assert_eq!(roles, ["system", "user", "assistant", "tool", "assistant", "tool"]);
     assert!(messages[3]["content"].as_str().unwrap().contains("one"));
-    assert!(run.err.contains("fs.edit a.txt"), "{}", run.err);
+    assert!(run.err.contains("Edit a.txt"), "{}", run.err);
 }
 
 #[tokio::test]

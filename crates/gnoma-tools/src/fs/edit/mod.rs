@@ -301,7 +301,7 @@ fn not_found(name: &str, nearest: Option<&Nearest>, new_at: Option<usize>) -> St
         why.push_str(&format!(", but `new_string` is already there at line {line}"));
     }
     match nearest {
-        None => why.push_str(" and nothing there is like it; read the file again"),
+        None => why.push_str(" and no similar text was found; read the file again"),
         Some(nearest) => {
             why.push_str(
                 ". The nearest text as it really is (copy it without the line numbers):\n",

@@ -71,10 +71,10 @@ async fn refusals_say_what_to_do() {
     bench.done("fs.read", json!({"path": "a.txt"})).await;
     let near = edit("a.txt", "gamma delta", "x").await;
     assert!(near.ends_with("1\talpha beta\n2\tgamma\n3\talpha beta"), "{near}");
-    assert!(edit("a.txt", "zzz yyy", "x").await.contains("nothing there is like it"));
+    assert!(edit("a.txt", "zzz yyy", "x").await.contains("no similar text was found"));
     assert!(edit("a.txt", "x", "x").await.contains("are the same"));
     assert!(edit("a.txt", "", "x").await.contains("use fs.write"));
-    assert!(edit("b.txt", "a", "x").await.contains("near it: `a.txt`"));
+    assert!(edit("b.txt", "a", "x").await.contains("similar names: `a.txt`"));
     assert!(edit("dir", "a", "x").await.contains("is a folder"));
     let unclear = bench.failed("fs.edit", json!({"path": "a.txt", "old_string": "gamma"})).await;
     assert!(unclear.contains("give `old_string` and `new_string`"), "{unclear}");

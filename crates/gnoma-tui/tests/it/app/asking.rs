@@ -24,7 +24,7 @@ fn a_question_shows_all_and_takes_every_answer() {
 
             › y  yes, once
               a  always: bash(rm -rf build)
-                 this session (s: scope, e: edit)
+                 for this session · s: other scope · e: edit the rule
               n  no
               r  no, and tell the model why
 
@@ -34,13 +34,12 @@ fn a_question_shows_all_and_takes_every_answer() {
             insta::assert_snapshot!(scene.live(), @r"
             ? Run this command?
               rm -rf build && make
-
               in ~/src/gnoma
               reason: `rm -rf build` removes files
-
             › y  yes, once
               a  always: bash(rm -rf build)
-                 this session (s: scope, e: edit)
+                 for this session
+                 s: other scope · e: edit the rule
               n  no
               r  no, and tell the model why
             ? waiting for you · auto mode
@@ -63,12 +62,11 @@ fn a_refusal_with_words_tells_them_to_the_model() {
         .keys("r")
         .write("use make clean");
     insta::assert_snapshot!(scene.live(), @r"
-
-    ? bash rm -rf build
+    ? Bash rm -rf build
 
     Tell the model why
     › use make clean▏
-    Enter select · Esc back
+    Enter denies and sends this to the model · Esc back
 
     ? waiting for you · Esc stops · auto mode · anthropic/haiku · main · ~/src/gnoma
     ");
@@ -91,7 +89,7 @@ fn questions_wait_for_each_other_and_for_the_end_of_a_sentence() {
     scene.running("clean up").wait(5_000).write("please say");
     scene.asks("c1", "rm one").asks("c2", "rm two").write(" anything");
     assert_eq!(scene.told(), [], "what is being written answers nothing");
-    assert!(scene.live().contains("? bash needs your approval"));
+    assert!(scene.live().contains("? Bash needs your approval"));
     assert_eq!(scene.written(), "please say anything");
     scene.wait(300);
     let tick = scene.state.next_tick();
@@ -210,7 +208,8 @@ fn a_lasting_yes_holds_where_the_person_says() {
 
     › y  yes, once
       a  always: bash(rm -rf build)
-         everywhere, by ~/.config/gnoma/config.toml (s: scope, e: edit)
+         everywhere, in ~/.config/gnoma/config.toml
+         s: other scope · e: edit the rule
       n  no
       r  no, and tell the model why
 
@@ -237,12 +236,11 @@ fn the_rule_of_a_lasting_yes_can_be_written_anew() {
     let mut scene = Scene::new();
     scene.running("clean up").wait(5_000).asks("c1", "rm -rf build").keys("e");
     insta::assert_snapshot!(scene.live(), @r"
+    ? Bash rm -rf build
 
-    ? bash rm -rf build
-
-    Always allow in this session (Tab to change)
+    Always allow for this session (Tab: other scope)
     › bash(rm -rf build)▏
-    Enter select · Esc back
+    Enter allows this · Tab other scope · Esc back
 
     ? waiting for you · Esc stops · auto mode · anthropic/haiku · main · ~/src/gnoma
     ");
@@ -250,7 +248,7 @@ fn the_rule_of_a_lasting_yes_can_be_written_anew() {
     assert!(scene.live().contains("`bash(rm -rf build` is no rule"));
     assert_eq!(scene.told(), [], "what is no rule answers nothing");
     scene.keys("ctrl+u").write("bash(rm *)").keys("tab");
-    assert!(scene.live().contains("everywhere, by ~/.config/gnoma/config.toml"));
+    assert!(scene.live().contains("everywhere, in ~/.config/gnoma/config.toml"));
     scene.keys("enter");
     let answer = PermissionAnswer::Rule { rule: "bash(rm *)".to_owned(), scope: Scope::User };
     assert_eq!(scene.told(), [Request::Answer { call: CallId::new("c1"), answer }]);

@@ -169,7 +169,6 @@ fn the_way_to_a_model_and_its_cost_can_be_looked_up() {
       task           debug, difficulty 70 of 100, judged by wording
       strategy       cascade: anthropic/haiku
       because        it is right often enough
-      seed           7
         anthropic/haiku 0.81
         anthropic/opus 0.93
 

@@ -6,7 +6,7 @@ use super::*;
 fn the_first_screen_says_where_and_takes_a_prompt() {
     let mut scene = Scene::new();
     insta::assert_snapshot!(scene.live(), @r"
-    ────────────────────────────────────────────────────────────
+    ────────────────────────────────────────────────────────────────────────────────
     › ▏Ask anything, or / for commands
     auto mode · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
     ");

@@ -101,15 +101,15 @@ fn a_question_on_a_small_terminal_is_seen_whole() {
     terminal.scene.running("clean up").wait(5_000).asks("c1", "rm -rf build && make");
     terminal.draw();
     insta::assert_snapshot!(terminal.text(), @r"
+    › clean up
     ? Run this command?
       rm -rf build && make
-
       in ~/src/gnoma
       reason: `rm -rf build` removes files
-
     › y  yes, once
       a  always: bash(rm -rf build)
-         this session (s: scope, e: edit)
+         for this session
+         s: other scope · e: edit the rule
       n  no
       r  no, and tell the model why
     ? waiting for you · auto mode

@@ -37,7 +37,7 @@ fn a_prompt_begins_a_turn_that_is_shown_until_it_ends() {
     scene.event(Event::RoundStarted { round: 1, arm, why: "it is the strongest".to_owned() });
     scene.wait(1_500);
     insta::assert_snapshot!(scene.live(), @r"
-    ────────────────────────────────────────────────────────────
+    ────────────────────────────────────────────────────────────────────────────────
     › ▏
     ◒ waiting for the model 1s · Esc stops · auto mode · anthropic/opus · main
     ");
@@ -54,7 +54,7 @@ fn what_is_sent_while_a_turn_runs_is_seen_until_it_is_read() {
     insta::assert_snapshot!(scene.live(), @r"
     ↳ use tabs  (at the next step)
     ↳ and no macros  (at the next step)
-    ────────────────────────────────────────────────────────────
+    ────────────────────────────────────────────────────────────────────────────────
     › ▏
     ◐ working 0s · Esc stops · auto mode · anthropic/haiku · main · ~/src/gnoma
     ");
@@ -74,7 +74,7 @@ fn what_is_queued_waits_for_the_end_and_can_be_changed() {
     insta::assert_snapshot!(scene.live(), @r"
     ⋯ second  (queued)
     ⋯ third  (queued)
-    ────────────────────────────────────────────────────────────
+    ────────────────────────────────────────────────────────────────────────────────
     › ▏
     ◐ working 0s · Esc stops · auto mode · 2 queued · anthropic/haiku · main
     ");

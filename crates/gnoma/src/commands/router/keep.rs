@@ -1,4 +1,4 @@
-//! `gnoma router reset|export|import`: what was learnt, as a whole.
+//! `gnoma router reset|export|import`: what was learned, as a whole.
 
 use std::{
     fs,
@@ -39,7 +39,7 @@ pub(super) async fn reset(
             let text = "cannot ask for confirmation without a terminal; add --yes";
             return Err(HostError::usage(text).into());
         };
-        if !terminal::is_yes(&terminal, "Delete everything learnt about models? [y]es, [n]o: ") {
+        if !terminal::is_yes(&terminal, "Delete everything learned about models? [y]es, [n]o: ") {
             return show("nothing was deleted\n");
         }
     }
@@ -48,7 +48,7 @@ pub(super) async fn reset(
     }
     let forgotten = routing::ledger(project).forget_arms().await;
     forgotten.map_err(|error| anyhow::anyhow!(error.sentence))?;
-    let text = "deleted what was learnt about models: scores, speeds, rests and limits reported by providers; spending stays\n";
+    let text = "deleted what was learned about models: scores, speeds, rests and limits reported by providers; spending stays\n";
     done(json, text)
 }
 

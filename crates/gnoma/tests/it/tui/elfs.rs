@@ -95,6 +95,8 @@ async fn hooks_hear_what_a_person_writes_to_an_elf_and_can_hold_it_back() {
     person.types("/elfs maker\r");
     person.waits_for("Watching the elf `maker`");
     person.types("be quick\r");
+    // What arrives at once is one paste.
+    person.waits_for("be quick");
     person.types("be slow\r");
     person.waits_for("be slow");
     looked.open();

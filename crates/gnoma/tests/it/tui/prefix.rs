@@ -50,7 +50,7 @@ async fn the_beginning_of_requests_changes_only_where_that_is_told() {
             turn if turn % 7 == 3 => {
                 let mode = if turn % 2 == 0 { "plan" } else { "accept_edits" };
                 person.types(&format!("/permission {mode}\r"));
-                person.waits_for(&format!("{mode} mode ·"));
+                person.waits_for(&format!("{} mode ·", mode.replace('_', " ")));
             }
             _ => (),
         }
@@ -198,7 +198,7 @@ async fn many_servers_change_the_beginning_of_requests_only_where_a_tool_is_foun
         if turn % 7 == 5 {
             let mode = if turn % 2 == 0 { "plan" } else { "accept_edits" };
             person.types(&format!("/permission {mode}\r"));
-            person.waits_for(&format!("{mode} mode ·"));
+            person.waits_for(&format!("{} mode ·", mode.replace('_', " ")));
         }
         person.waits_until("rest", Person::is_at_rest);
         person.types(&format!("turn {turn}\r"));

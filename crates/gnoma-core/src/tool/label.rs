@@ -1,0 +1,84 @@
+//! The words for tools that people read.
+
+use std::{borrow::Cow, path::Path};
+
+use serde_json::{Map, Value};
+
+use crate::{message::ToolCall, names::escape_path};
+
+/// The word for a tool that people read in place of its name: `Read` for `fs.read`. A tool of an MCP server is named
+/// `server: tool`; any other name stays as it is.
+#[must_use]
+pub fn tool_label(name: &str) -> Cow<'_, str> {
+    let label = match name {
+        "bash" => "Bash",
+        "fs.read" => "Read",
+        "fs.write" => "Write",
+        "fs.edit" => "Edit",
+        "fs.ls" => "List",
+        "fs.glob" => "Find",
+        "fs.grep" => "Search",
+        "elf.spawn" => "Start",
+        "plan" => "Plan",
+        "ask" => "Ask",
+        "skill" => "Skill",
+        other => {
+            let of_server = other.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
+            return match of_server {
+                Some((server, tool)) => Cow::Owned(format!("{server}: {tool}")),
+                None => Cow::Borrowed(other),
+            };
+        }
+    };
+    Cow::Borrowed(label)
+}
+
+/// The question whether a call may run, with the verb for what it does: `Write a.txt?`.
+#[must_use]
+pub fn approval_question(call: &ToolCall) -> String {
+    let arguments = call.arguments.read::<Map<String, Value>>().unwrap_or_default();
+    let path = arguments.get("path").and_then(Value::as_str).filter(|path| !path.is_empty());
+    let path = path.map(|path| escape_path(Path::new(path)));
+    let (verb, without_path) = match call.name.as_str() {
+        "bash" => return "Run this command?".to_owned(),
+        "fs.read" => ("Read", "Read a file?"),
+        "fs.write" => ("Write", "Write a file?"),
+        "fs.edit" => ("Edit", "Edit a file?"),
+        "fs.ls" => ("List", "List a folder?"),
+        "fs.grep" => ("Search", "Search the project?"),
+        "fs.glob" => ("Find files in", "Find files?"),
+        name => return format!("Run {}?", tool_label(name)),
+    };
+    path.map_or_else(|| without_path.to_owned(), |path| format!("{verb} {path}?"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn questions_say_what_would_be_done() {
+        let question = |name: &str, arguments: &str| {
+            let arguments = crate::RawJson::parse(arguments).unwrap();
+            approval_question(&ToolCall::new(crate::CallId::new("c"), name, arguments))
+        };
+        assert_eq!(question("fs.write", r#"{"path":"a.txt"}"#), "Write a.txt?");
+        assert_eq!(question("fs.glob", r#"{"pattern":"*"}"#), "Find files?");
+        assert_eq!(question("bash", "{}"), "Run this command?");
+        assert_eq!(question("mcp__s__do", "{}"), "Run s: do?");
+    }
+
+    #[test]
+    fn tools_are_named_in_words() {
+        for (name, label) in [
+            ("fs.read", "Read"),
+            ("fs.grep", "Search"),
+            ("bash", "Bash"),
+            ("mcp__files__list_all", "files: list_all"),
+            ("mcp__files", "mcp__files"),
+            ("frobnicate", "frobnicate"),
+        ] {
+            assert_eq!(tool_label(name), label);
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! `/add-dir`: lets the session work in one more folder.
+
+use gnoma_core::protocol::{Request, Switch};
+
+use super::slash::Slash;
+use crate::app::State;
+
+pub(super) const COMMAND: Slash = Slash {
+    name: "add-dir",
+    aliases: &["add-folder"],
+    arguments: "FOLDER",
+    about: "work in one more folder, as with `gnoma --add-dir`",
+    run,
+};
+
+fn run(state: &mut State, argument: &str) {
+    if argument.is_empty() {
+        return state.hint("Write the folder behind it: /add-dir FOLDER");
+    }
+    state.switch(Request::Switch(Switch::Folder(argument.into())));
+}

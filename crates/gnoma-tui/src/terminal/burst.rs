@@ -1,0 +1,84 @@
+//! Pastes from terminals that do not mark them: several lines that arrive at once. A person does not press Enter and
+//! go on typing between two reads, so an Enter before more text is the end of a line and not of a message.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::decode::Heard;
+
+/// Begin a command, which scripts send together with what follows it.
+const COMMAND_SIGNS: [char; 2] = ['/', '!'];
+/// A first line of fewer characters is an answer to a question, such as `y`.
+const MIN_FIRST_LINE_CHARS: usize = 2;
+
+/// Replaces the keys of one read by a paste, if they are lines of text. An Enter at their end stays a key, which sends.
+pub(super) fn join_lines(heard: &mut Vec<Heard>) {
+    let ends_with_enter = heard.last().is_some_and(|last| typed(last) == Some('\n'));
+    let body = heard.len() - usize::from(ends_with_enter);
+    let text: Option<String> = heard.iter().take(body).map(typed).collect();
+    let Some(text) = text.filter(|text| is_lines(text)) else { return };
+    let enter = heard.pop().filter(|_| ends_with_enter);
+    heard.clear();
+    heard.push(Heard::Paste(text.replace("\n\u{2028}", "\n").replace('\u{2028}', "\n")));
+    heard.extend(enter);
+}
+
+/// Whether a text has a line that ends before more text, and is no command.
+fn is_lines(text: &str) -> bool {
+    let Some((first, rest)) = text.split_once('\n') else { return false };
+    first.chars().count() >= MIN_FIRST_LINE_CHARS
+        && !first.starts_with(COMMAND_SIGNS)
+        && rest.chars().any(|c| !c.is_whitespace())
+}
+
+/// The character that a key types; a line feed, which some terminals send behind Enter, as a line separator.
+fn typed(heard: &Heard) -> Option<char> {
+    let Heard::Key(KeyEvent { code, modifiers, .. }) = heard else { return None };
+    match (code, *modifiers) {
+        (KeyCode::Char(c), KeyModifiers::NONE | KeyModifiers::SHIFT) => Some(*c),
+        (KeyCode::Char('j'), KeyModifiers::CONTROL) => Some('\u{2028}'),
+        (KeyCode::Enter, KeyModifiers::NONE) => Some('\n'),
+        (KeyCode::Tab, KeyModifiers::NONE) => Some('\t'),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::decode::Decoder, *};
+
+    fn heard(bytes: &str) -> Vec<Heard> {
+        let mut heard = Vec::new();
+        Decoder::default().feed(bytes.as_bytes(), &mut heard);
+        join_lines(&mut heard);
+        heard
+    }
+
+    #[test]
+    fn paste_without_bracketed_paste_is_one_message() {
+        let enter = Heard::Key(KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE));
+        let paste = |text: &str| Heard::Paste(text.to_owned());
+        assert_eq!(heard("one\rtwo\rthree"), [paste("one\ntwo\nthree")]);
+        assert_eq!(heard("one\r\r\ttwo\r"), [paste("one\n\n\ttwo"), enter.clone()]);
+        assert_eq!(heard("one\r\ntwo\r"), [paste("one\ntwo"), enter]);
+    }
+
+    #[test]
+    fn keys_of_a_person_and_commands_of_a_script_stay_keys() {
+        for bytes in [
+            "hello\r",
+            "h",
+            "\r",
+            "y\rgo on",
+            "/model\rsmall\r",
+            "!ls\rnext\r",
+            "one\r\x1b[A",
+            "a\r\r\r",
+        ] {
+            let heard = heard(bytes);
+            assert!(
+                heard.iter().all(|heard| matches!(heard, Heard::Key(_))),
+                "{bytes:?}: {heard:?}"
+            );
+        }
+    }
+}

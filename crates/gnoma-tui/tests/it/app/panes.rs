@@ -1,0 +1,102 @@
+//! Parts of the window beside the conversation: output that is shown whole, the plan, the keys, remedies.
+
+use gnoma_core::{
+    ToolResult,
+    plan::{PlanStep, StepStatus},
+    session::NoticeLevel,
+};
+
+use super::*;
+
+fn ran(scene: &mut Scene, id: &str, command: &str, output: &str) {
+    let arguments = RawJson::of(&serde_json::json!({ "command": command })).unwrap();
+    let call = ToolCall::new(CallId::new(id), "bash", arguments);
+    scene.event(Event::ToolStarted { call: call.clone() });
+    let result = ToolResult::text(&call, output, false);
+    scene.event(Event::ToolEnded { call, result, diff: None, duration_ms: 10 });
+}
+
+#[test]
+fn one_key_shows_folded_output_whole_and_folds_it_again() {
+    let mut scene = Scene::new();
+    scene.running("count");
+    let long: String = (1..=400).map(|line| format!("line {line}\n")).collect();
+    ran(&mut scene, "c1", "ls", "a\nb\n");
+    ran(&mut scene, "c2", "count", &long);
+    scene.ends(complete(), &[]).look();
+    let before = scene.finished.len();
+    scene.keys("ctrl+o");
+    let live = scene.live();
+    assert!(live.contains("▾ Bash count") && live.contains("  line 1\n"), "{live}");
+    assert!(live.contains("of 400") && !live.contains("line 399"), "{live}");
+    scene.keys("pagedown");
+    assert!(!scene.live().contains("  line 1\n"));
+    scene.keys("left");
+    assert!(scene.live().contains("▾ Bash ls"));
+    scene.keys("ctrl+o");
+    assert!(!scene.live().contains('▾'), "{}", scene.live());
+    assert_eq!(scene.finished.len(), before, "nothing is poured into the scrollback");
+    scene.keys("ctrl+o").write("next");
+    assert_eq!(scene.written(), "next", "what is typed folds it and is written");
+    assert!(!scene.live().contains('▾'));
+}
+
+#[test]
+fn keys_typed_over_shown_output_answer_no_question() {
+    let mut scene = Scene::new();
+    scene.running("count");
+    ran(&mut scene, "c1", "ls", "a\nb\n");
+    scene.keys("ctrl+o").wait(5_000).asks("c2", "rm -rf build").took();
+    assert!(scene.live().contains("? Bash needs your approval"));
+    scene.write("y");
+    assert_eq!(scene.told(), [], "the question was not seen whole");
+    scene.write("y");
+    assert!(matches!(scene.told().as_slice(), [Request::Answer { .. }]));
+}
+
+#[test]
+fn plan_stays_in_sight_while_the_model_works_on_it() {
+    let step = |text: &str, status| PlanStep { text: text.to_owned(), status };
+    let steps = vec![step("look", StepStatus::Done), step("write", StepStatus::Active)];
+    let mut scene = Scene::new();
+    scene.running("go").event(Event::PlanChanged { steps });
+    let live = scene.live();
+    assert!(live.contains("Plan · 1 of 2 done\n  ● write\n"), "{live}");
+    scene.ends(complete(), &[]);
+    assert!(!scene.live().contains("Plan ·"), "only while it works");
+}
+
+#[test]
+fn keys_are_listed_with_what_they_do() {
+    let mut scene = Scene::new();
+    scene.send("/keys");
+    let said = scene.said();
+    for words in
+        ["While you write", "Everywhere", "The next permission mode", "cycle_mode", "shift+tab"]
+    {
+        assert!(said.to_lowercase().contains(&words.to_lowercase()), "{words}: {said}");
+    }
+}
+
+#[test]
+fn remedy_in_a_message_is_a_command_of_the_window() {
+    let mut scene = Scene::new();
+    let text = "this project has hooks: `gnoma trust` shows what that would allow".to_owned();
+    scene.event(Event::Notice { level: NoticeLevel::Warning, text });
+    let said = scene.said();
+    assert!(said.contains("`/trust` shows") && !said.contains("gnoma trust"), "{said}");
+}
+
+#[test]
+fn indented_lines_of_a_message_keep_their_indent_when_they_wrap() {
+    let mut scene = Scene::new();
+    scene.size = Size::new(40, 24);
+    let text = "choose one:\n  first, which is rather long for a line of forty columns".to_owned();
+    scene.event(Event::Notice { level: NoticeLevel::Warning, text });
+    let said = scene.said();
+    let lines: Vec<&str> = said.lines().filter(|line| !line.is_empty()).collect();
+    assert!(
+        lines.len() > 2 && lines[1..].iter().all(|line| line.starts_with("           ")),
+        "{said}"
+    );
+}

@@ -215,6 +215,8 @@ async fn refusal(shared: &HttpShared, reply: Reply) -> CallError {
     let is_page = reply.header("content-type").is_some_and(|kind| kind.contains("html"));
     let body = reply.into_bytes(MAX_REFUSAL_BYTES).await.unwrap_or_default();
     let text = String::from_utf8_lossy(&body).into_owned();
+    let start = text.trim_start().to_ascii_lowercase();
+    let is_page = is_page || start.starts_with("<!doctype html") || start.starts_with("<html");
     let error = rpc::read(&text).into_iter().find_map(|message| match message {
         Incoming::Response(_, Err(error)) | Incoming::Orphan(error) => Some(error),
         _ => None,

@@ -116,9 +116,9 @@ fn answers_in(output: &str) -> Vec<Value> {
 
 /// Whether a value forbids, in whatever place of it.
 pub(super) fn forbids(value: &Value) -> bool {
-    let withholds = |field: &&str| value.get(field).and_then(Value::as_bool) == Some(false);
+    let withholds = |field: &str| value.get(field).and_then(Value::as_bool) == Some(false);
     let is_word = value.as_str().is_some_and(forbids_in_a_word);
-    is_word || PERMITTING.iter().any(|field| withholds(&field)) || forbids_within(value, MAX_DEPTH)
+    is_word || PERMITTING.iter().any(|field| withholds(field)) || forbids_within(value, MAX_DEPTH)
 }
 
 fn forbids_within(value: &Value, depth: usize) -> bool {

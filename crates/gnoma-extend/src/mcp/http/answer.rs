@@ -174,7 +174,7 @@ impl Inbox<'_> {
                     answer = Some(outcome.map_err(CallError::Refused));
                 }
                 Incoming::Unaddressed(result) if id.is_some() => {
-                    answer = answer.or(Some(Ok(result)))
+                    answer = answer.or(Some(Ok(result)));
                 }
                 Incoming::Orphan(error) if id.is_some() => {
                     answer = answer.or(Some(Err(CallError::Refused(error))));

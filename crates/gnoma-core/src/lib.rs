@@ -38,6 +38,7 @@ pub mod terminal_text;
 mod thinking;
 pub mod tool;
 pub mod usage;
+pub mod written_text;
 
 pub use self::thinking::ThinkingMode;
 pub use error::{ErrorKind, ProviderError};

@@ -67,9 +67,16 @@ fn name_on_disk(name: &str, folder: &Path, disk: &dyn FileNames) -> Option<Strin
         return Some(name.to_owned());
     }
     let wanted = typed_form(name);
-    let mut alike = disk.names_in(folder).into_iter().filter(|there| typed_form(there) == wanted);
-    let only = alike.next()?;
-    alike.next().is_none().then_some(only)
+    let names = disk.names_in(folder);
+    let only = |is_alike: &dyn Fn(&str) -> bool| {
+        let mut alike = names.iter().filter(|there| is_alike(&typed_form(there)));
+        let first = alike.next()?;
+        Some(alike.next().is_none().then(|| first.clone()))
+    };
+    // Blanks at an end are seen on no screen.
+    only(&|there| there == wanted)
+        .or_else(|| only(&|there| there.trim() == wanted.trim()))
+        .flatten()
 }
 
 /// `name` as a keyboard types it: letters composed, blanks, quotes and dashes plain, nothing invisible.
@@ -204,6 +211,14 @@ mod tests {
             let absolute = format!("/w/in {typed}/./{typed}");
             assert_eq!(found(&absolute, &disk), (format!("/w/{expected}"), true));
         }
+    }
+
+    #[test]
+    fn a_blank_at_the_end_of_a_name_on_the_disk_does_not_hide_it() {
+        let disk = Disk::with(&["/w/a.txt ", "/w/b", "/w/b ", "/w/c ", "/w/ c"]);
+        assert_eq!(found("a.txt", &disk), ("a.txt ".to_owned(), true));
+        assert_eq!(found("b", &disk), ("b".to_owned(), true));
+        assert_eq!(found("c", &disk), ("c".to_owned(), false));
     }
 
     #[test]

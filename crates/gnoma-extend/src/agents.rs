@@ -64,10 +64,13 @@ pub fn agents(places: &ExtendPlaces) -> (Vec<AgentFile>, Vec<String>) {
                 ));
                 continue;
             }
-            match read_text(&path).and_then(|text| agent(folder.by, path.clone(), &text)) {
+            let mut lost = Vec::new();
+            match read_text(&path).and_then(|text| agent(folder.by, path.clone(), &text, &mut lost))
+            {
                 Ok(agent) => found.push(AgentFile { name: folder.named(agent.name), ..agent }),
                 Err(why) => faults.push(format!("{}: {why}", places.shown(&path))),
             }
+            faults.extend(lost.into_iter().map(|why| format!("{}: {why}", places.shown(&path))));
         }
     }
     found.reverse();
@@ -110,8 +113,14 @@ pub fn bundled() -> Vec<AgentFile> {
     }]
 }
 
-fn agent(by: BroughtBy, path: PathBuf, text: &str) -> Result<AgentFile, String> {
+fn agent(
+    by: BroughtBy,
+    path: PathBuf,
+    text: &str,
+    lost: &mut Vec<String>,
+) -> Result<AgentFile, String> {
     let (fields, prompt) = FrontMatter::split(text).ok_or("it has no fields (`---`)")?;
+    lost.extend(fields.faults.iter().cloned());
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let name = fields.text("name").or(stem).unwrap_or_default();
     let description = fields.text("description").ok_or("it has no description")?;
@@ -153,7 +162,17 @@ mod tests {
 
     fn read(more: &str) -> Result<AgentFile, String> {
         let text = format!("---\nname: a\ndescription: d\n{more}---\nbody");
-        agent(BroughtBy::User, PathBuf::from("a.md"), &text)
+        agent(BroughtBy::User, PathBuf::from("a.md"), &text, &mut Vec::new())
+    }
+
+    #[test]
+    fn fields_that_are_left_out_are_named() {
+        let mut lost = Vec::new();
+        let text = "---\nname: a\ndescription: one\nsecond line\ndescription: two\n---\nbody";
+        let agent = agent(BroughtBy::User, PathBuf::from("a.md"), text, &mut lost).unwrap();
+        assert_eq!(agent.description, "one");
+        assert_eq!(lost.len(), 2, "{lost:?}");
+        assert!(lost[0].contains("second line") && lost[1].contains("twice"), "{lost:?}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use gnoma_core::places::secret;
+use gnoma_core::{places::secret, written_text};
 use rustix::fs::OFlags;
 
 pub use crate::brought_by::BroughtBy;
@@ -167,5 +167,5 @@ pub(crate) fn read_text(path: &Path) -> Result<String, String> {
     }
     let mut bytes = Vec::new();
     file.take(MAX_FILE_BYTES).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())
+    written_text::decode(bytes).map_err(|_| "it is not UTF-8".to_owned())
 }

@@ -105,6 +105,17 @@ mod tests {
     }
 
     #[test]
+    fn a_file_in_utf16_or_with_old_line_ends_is_read_as_text() {
+        let project = project();
+        for bytes in
+            [&b"\xff\xfea\0\n\0b\0"[..], b"\xfe\xff\0a\0\n\0b", b"a\rb", b"\xef\xbb\xbfa\nb"]
+        {
+            std::fs::write(project.path().join("AGENTS.md"), bytes).unwrap();
+            assert_eq!(found(project.path()).text(), "--- AGENTS.md\na\nb\n", "{bytes:?}");
+        }
+    }
+
+    #[test]
     fn imports_rules_and_the_persons_own_are_read() {
         let (project, home) = (project(), tempfile::tempdir().unwrap());
         put(

@@ -109,17 +109,28 @@ impl Reply {
     ///
     /// # Errors
     /// When the connection breaks before anything has arrived; later, what is there is returned.
-    pub async fn into_bytes(mut self, limit: usize) -> Result<Vec<u8>, NetError> {
-        let mut all = Vec::new();
+    pub async fn into_bytes(self, limit: usize) -> Result<Vec<u8>, NetError> {
+        match self.into_bytes_until_broken(limit).await {
+            (all, Some(error)) if all.is_empty() => Err(error),
+            (all, _) => Ok(all),
+        }
+    }
+
+    /// The body at once, cut at `limit` bytes; and why its end is missing, where the connection broke before it.
+    pub async fn into_bytes_until_broken(mut self, limit: usize) -> (Vec<u8>, Option<NetError>) {
+        let (mut all, mut broken) = (Vec::new(), None);
         while all.len() < limit {
             match std::future::poll_fn(|cx| Pin::new(&mut self.body).poll_next(cx)).await {
                 Some(Ok(piece)) => all.extend_from_slice(&piece),
-                Some(Err(error)) if all.is_empty() => return Err(error),
-                Some(Err(_)) | None => break,
+                Some(Err(error)) => {
+                    broken = Some(error);
+                    break;
+                }
+                None => break,
             }
         }
         all.truncate(limit);
-        Ok(all)
+        (all, broken)
     }
 }
 

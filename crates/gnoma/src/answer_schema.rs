@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use gnoma_core::RawJson;
+use gnoma_core::{RawJson, json::from_hand};
 use gnoma_host::HostError;
 use gnoma_schema::{MAX_SCHEMA_BYTES, Schema};
 
@@ -48,9 +48,35 @@ pub(crate) fn read(given: &str, around: &ProcessEnvironment) -> Result<AnswerSch
         };
         (text.map_err(unread)?, place)
     };
-    let schema = Schema::parse(&text)
-        .map_err(|error| HostError::usage(format!("--json-schema: {error}{place}")))?;
-    let text = RawJson::parse(text.trim_start_matches('\u{feff}'))
-        .map_err(|error| HostError::usage(format!("--json-schema: {error}{place}")))?;
+    let (text, schema) =
+        parse(&text).map_err(|why| HostError::usage(format!("--json-schema: {why}{place}")))?;
     Ok(AnswerSchema { text, schema })
+}
+
+/// Parses a schema as people write it: with a byte order mark, comments, and commas behind the last item.
+fn parse(text: &str) -> Result<(RawJson, Schema), String> {
+    let text: RawJson =
+        from_hand(text).map_err(|error| format!("the schema is not JSON: {error}"))?;
+    let schema = Schema::parse(text.get()).map_err(|error| error.to_string())?;
+    Ok((text, schema))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schema_with_a_byte_order_mark_comments_and_last_commas_is_read() {
+        for text in [
+            "\u{feff}{\"type\": \"object\"}",
+            "// the answer\n{\"type\": \"object\"}",
+            "{\"type\": \"object\", /* more */ \"required\": [\"a\",],}",
+        ] {
+            let (plain, _) = parse(text).unwrap();
+            assert!(serde_json::from_str::<serde_json::Value>(plain.get()).is_ok(), "{text}");
+        }
+        for text in ["", "{", "{\"type\": 1}", "{\"type\" \"object\"}"] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
 }

@@ -70,10 +70,14 @@ pub fn commands(places: &ExtendPlaces) -> (Vec<CustomCommand>, Vec<String>) {
             }
             let name = folder.named(name);
             let text = read_text(&path);
-            match text.and_then(|text| command(name, folder.by, &path, &folder.filled(&text))) {
+            let mut lost = Vec::new();
+            match text
+                .and_then(|text| command(name, folder.by, &path, &folder.filled(&text), &mut lost))
+            {
                 Ok(command) => found.push(command),
                 Err(why) => faults.push(format!("{}: {why}", places.shown(&path))),
             }
+            faults.extend(lost.into_iter().map(|why| format!("{}: {why}", places.shown(&path))));
         }
     }
     // Of one name the last holds; the sort is stable.
@@ -87,8 +91,15 @@ pub fn commands(places: &ExtendPlaces) -> (Vec<CustomCommand>, Vec<String>) {
     (found, faults)
 }
 
-fn command(name: String, by: BroughtBy, path: &Path, text: &str) -> Result<CustomCommand, String> {
+fn command(
+    name: String,
+    by: BroughtBy,
+    path: &Path,
+    text: &str,
+    lost: &mut Vec<String>,
+) -> Result<CustomCommand, String> {
     let (fields, body) = FrontMatter::split(text).unwrap_or((FrontMatter::default(), text));
+    lost.extend(fields.faults.iter().cloned());
     let first = || body.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let description = fields.text("description");
     let description = description.unwrap_or_else(|| first().trim_start_matches('#').trim().into());

@@ -2,8 +2,9 @@
 //!
 //! A YAML parser reads them, within limits. People write what is no YAML: values with colons, brackets or tabs. Where the
 //! whole cannot be read, each field is read by itself, a value that needs quotes gets them, and what is still wrong is
-//! named and left out.
+//! named and left out. Fields in TOML, between lines `+++`, are read as well.
 
+mod hashes;
 mod repair;
 mod yaml;
 
@@ -38,6 +39,16 @@ const MAX_LINES: usize = 500;
 const MAX_BYTES: usize = 256 << 10;
 
 impl FieldValue {
+    fn of_toml(value: toml::Value) -> Self {
+        match value {
+            toml::Value::Array(items) => Self::List(items.into_iter().map(toml_text).collect()),
+            toml::Value::Table(fields) => {
+                Self::Map(fields.into_iter().map(|(name, it)| (name, toml_text(it))).collect())
+            }
+            other => Self::Text(toml_text(other)),
+        }
+    }
+
     fn of(node: YamlNode) -> Self {
         match node {
             YamlNode::Text(text) => Self::Text(text),
@@ -52,25 +63,53 @@ impl FieldValue {
     }
 }
 
+/// A text of TOML without its quotes.
+fn toml_text(value: toml::Value) -> String {
+    match value {
+        toml::Value::String(text) => text,
+        other => other.to_string(),
+    }
+}
+
 impl FrontMatter {
     /// Splits a text into its fields and the rest. `None` where no fields stand before it.
     #[must_use]
     pub(crate) fn split(text: &str) -> Option<(Self, &str)> {
         let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
-        let text = text.trim_start_matches(['\n', '\r']);
-        if text.lines().next()?.trim_end() != "---" {
-            return None;
-        }
+        let text = behind_comments(text.trim_start_matches(['\n', '\r']));
+        let (read, ends): (fn(&str) -> Self, &[&str]) = match text.lines().next()?.trim_end() {
+            "---" => (Self::read, &["---", "..."]),
+            "+++" => (Self::read_toml, &["+++"]),
+            _ => return None,
+        };
         let begin = next_line(text, 0);
         let mut at = begin;
         while at < text.len() {
             let end = next_line(text, at);
-            if matches!(text.get(at..end)?.trim_end(), "---" | "...") {
-                return Some((Self::read(text.get(begin..at)?), text.get(end..)?));
+            if ends.contains(&text.get(at..end)?.trim_end()) {
+                return Some((read(text.get(begin..at)?), text.get(end..)?));
             }
             at = end;
         }
-        Self::split_without_end(text, begin)
+        if ends.contains(&"---") { Self::split_without_end(text, begin) } else { None }
+    }
+
+    /// Fields as other programs have them, in TOML.
+    fn read_toml(text: &str) -> Self {
+        let mut all = Self::default();
+        if text.len() > MAX_BYTES {
+            all.faults.push(format!("its fields are longer than {} KiB", MAX_BYTES >> 10));
+            return all;
+        }
+        match text.parse::<toml::Table>() {
+            Ok(fields) => {
+                all.lenient.push("its fields are TOML (`+++`), not YAML (`---`)".to_owned());
+                all.fields =
+                    fields.into_iter().map(|(name, it)| (name, FieldValue::of_toml(it))).collect();
+            }
+            Err(error) => all.faults.push(format!("its fields are no TOML: {}", error.message())),
+        }
+        all
     }
 
     /// The fields up to the first line that is none, where no line ends them.
@@ -108,9 +147,14 @@ impl FrontMatter {
                 bytes <= MAX_BYTES
             })
             .collect();
+        let (lines, quoted) = hashes::quote(&lines);
+        all.lenient.extend(quoted);
         match parse(&lines.join("\n")) {
             Ok(fields) => all.add(fields),
-            Err(_) => all.read_one_by_one(&lines),
+            Err(_) => {
+                let lines: Vec<&str> = lines.iter().map(AsRef::as_ref).collect();
+                all.read_one_by_one(&lines);
+            }
         }
         all
     }
@@ -155,7 +199,7 @@ impl FrontMatter {
     fn add(&mut self, parsed: Parsed) {
         self.lenient.extend(parsed.lenient);
         for (name, node) in parsed.fields {
-            if self.get(&name).is_some() {
+            if self.fields.iter().any(|(key, _)| *key == name) {
                 self.lenient.push(format!("`{name}` occurs twice"));
                 self.faults.push(format!("`{name}` occurs twice; the first one counts"));
             } else {
@@ -164,10 +208,13 @@ impl FrontMatter {
         }
     }
 
-    /// The value of a field.
+    /// The value of a field. A name in other capitals counts where there is none with these.
     #[must_use]
     pub(crate) fn get(&self, name: &str) -> Option<&FieldValue> {
-        self.fields.iter().find(|(key, _)| key == name).map(|(_, value)| value)
+        let exact = self.fields.iter().find(|(key, _)| key == name);
+        let found =
+            exact.or_else(|| self.fields.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)));
+        found.map(|(_, value)| value)
     }
 
     /// A field that is one text; a list becomes one.
@@ -201,7 +248,8 @@ impl FrontMatter {
     /// The names of fields that are not among `known`.
     pub(crate) fn others(&self, known: &[&str]) -> Vec<String> {
         let names = self.fields.iter().map(|(name, _)| name);
-        names.filter(|name| !known.contains(&name.as_str())).cloned().collect()
+        let is_known = |name: &str| known.iter().any(|known| known.eq_ignore_ascii_case(name));
+        names.filter(|name| !is_known(name)).cloned().collect()
     }
 
     /// Whether a field says yes.
@@ -218,6 +266,16 @@ pub(crate) fn argument_names(fields: &FrontMatter) -> Vec<String> {
     // A number already names a position.
     let is_name = |name: &&str| name.contains(|c: char| !c.is_ascii_digit());
     names.filter(|name| !name.is_empty()).filter(is_name).map(str::to_owned).collect()
+}
+
+/// `text` without the comments of HTML before its fields, a licence for instance.
+fn behind_comments(text: &str) -> &str {
+    let mut rest = text;
+    while let Some(comment) = rest.strip_prefix("<!--") {
+        let Some((_, behind)) = comment.split_once("-->") else { break };
+        rest = behind.trim_start();
+    }
+    rest
 }
 
 fn next_line(text: &str, from: usize) -> usize {
@@ -298,6 +356,47 @@ mod tests {
             ("a".into(), "d".into())
         );
         assert!(fields.faults[0].starts_with("`other` is left out: line "), "{:?}", fields.faults);
+    }
+
+    #[test]
+    fn what_is_written_in_another_way_is_read() {
+        for text in [
+            "---\nDescription: d\n---\nbody",
+            "<!-- licence -->\n<!-- of\nmany lines -->\n\n---\ndescription: d\n---\nbody",
+            "---\n- name: n\n- description: d\n---\nbody",
+            "+++\ndescription = \"d\"\nlist = [\"a\"]\n+++\nbody",
+        ] {
+            let (fields, rest) = read(text);
+            assert_eq!(
+                (fields.text("description").as_deref(), &*rest),
+                (Some("d"), "body"),
+                "{text}"
+            );
+            assert_eq!(fields.faults, [""; 0], "{text}");
+            assert!(fields.others(&["description", "name", "list"]).is_empty(), "{fields:?}");
+        }
+        let (fields, _) = read("+++\ndescription = \n+++\n");
+        assert_eq!(fields.faults.len(), 1, "{fields:?}");
+        let (fields, _) = read("---\ndescription: a\nDescription: b\n---\n");
+        assert_eq!(fields.text("description").as_deref(), Some("a"));
+        for text in ["<!-- a -->\ntext", "<!-- open\n---\na: b\n---\n", "+++\na = 1\n"] {
+            assert!(FrontMatter::split(text).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_hash_that_begins_no_comment_is_text() {
+        for (value, text) in [
+            ("Use #1: x", "Use #1: x"),
+            ("see #123 and C#", "see #123 and C#"),
+            ("a PDF # yes", "a PDF"),
+            ("\"q\" #1", "q"),
+            ("> #1\n  x", "x"),
+        ] {
+            let (fields, _) = read(&format!("---\ndescription: {value}\nlast: l #1\n---\n"));
+            assert_eq!(fields.text("description").as_deref(), Some(text), "{value}");
+            assert_eq!(fields.text("last").as_deref(), Some("l"), "{value}");
+        }
     }
 
     #[test]

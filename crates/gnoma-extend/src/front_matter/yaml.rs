@@ -84,6 +84,19 @@ pub(super) fn parse(text: &str) -> Result<Parsed, Fault> {
     }
     match reader.root {
         Some(YamlNode::Map(fields)) => Ok(Parsed { fields, lenient: reader.lenient }),
+        // Each field is an item of its own.
+        Some(YamlNode::List(items))
+            if items.iter().all(|item| matches!(item, YamlNode::Map(_))) =>
+        {
+            let maps = items.into_iter().filter_map(|item| match item {
+                YamlNode::Map(fields) => Some(fields),
+                YamlNode::Text(_) | YamlNode::List(_) => None,
+            });
+            let fields: Vec<_> = maps.flatten().collect();
+            let mut lenient = reader.lenient;
+            lenient.extend((!fields.is_empty()).then(|| "its fields are a list".to_owned()));
+            Ok(Parsed { fields, lenient })
+        }
         // Only comments.
         None => Ok(Parsed::default()),
         Some(YamlNode::Text(_) | YamlNode::List(_)) => {

@@ -48,8 +48,24 @@ pub(crate) fn read(hook: &Hook, point: &Point, run: &HookRun) -> PointAnswer {
         (HookEnd::Code(0), HookContract::Claude) => parse_success_output(hook, point, run),
         (HookEnd::Code(2), HookContract::Claude) => blocked(point, words(&run.stderr)),
         (HookEnd::Code(code @ (0..=2)), HookContract::Own) => own(point, *code, run),
-        (end, _) => failed(hook, end, run),
+        (end, contract) => together([denial(point, contract, hook, run), failed(hook, end, run)]),
     }
+}
+
+/// What a program that failed forbids by what it printed before, where something waits for it.
+fn denial(point: &Point, contract: HookContract, hook: &Hook, run: &HookRun) -> PointAnswer {
+    if !matches!(
+        point,
+        Point::BeforeTool { .. } | Point::PermissionAsked { .. } | Point::Prompt { .. }
+    ) {
+        return PointAnswer::default();
+    }
+    let answer = match contract {
+        HookContract::Claude => parse_success_output(hook, point, run),
+        HookContract::Own => own(point, 0, run),
+    };
+    let PointAnswer { block, ask, stop, .. } = answer;
+    PointAnswer { block, ask, stop, ..PointAnswer::default() }
 }
 
 /// What a model says of its condition: the last object in its answer that says whether it holds.
@@ -136,7 +152,7 @@ fn parse_success_output(hook: &Hook, point: &Point, run: &HookRun) -> PointAnswe
             let answer = together(values.iter().map(|value| json(hook, point, value)));
             let notice = of_hook(
                 hook,
-                "prints other output besides its JSON; only what forbids something or asks was used. Print the JSON alone",
+                "prints more than one JSON object; only what forbids something or asks was used. Print the JSON alone",
             );
             let PointAnswer { block, ask, stop, notices, .. } = answer;
             let notices = notices.into_iter().chain([notice]).collect();
@@ -337,6 +353,16 @@ mod tests {
     use crate::{hooks::matcher::Matcher, places::BroughtBy};
 
     fn said(fails_closed: bool, event: &str, point: &Point, stdout: &str) -> PointAnswer {
+        ended(HookEnd::Code(0), fails_closed, event, point, stdout)
+    }
+
+    fn ended(
+        end: HookEnd,
+        fails_closed: bool,
+        event: &str,
+        point: &Point,
+        stdout: &str,
+    ) -> PointAnswer {
         let hook = Hook {
             name: "h".to_owned(),
             point: point.kind(),
@@ -354,7 +380,7 @@ mod tests {
             root: None,
         };
         let (stdout, stderr) = (stdout.to_owned(), String::new());
-        read(&hook, point, &HookRun { end: HookEnd::Code(0), stdout, stderr })
+        read(&hook, point, &HookRun { end, stdout, stderr })
     }
 
     fn call() -> ToolCall {
@@ -394,6 +420,25 @@ mod tests {
         let answer = said(false, "PreToolUse", &before, &format!("log\n{allow}"));
         assert_eq!((answer.block, answer.arguments), (None, None));
         assert_eq!(said(false, "PreToolUse", &before, "just text"), PointAnswer::default());
+    }
+
+    #[test]
+    fn a_denial_counts_also_from_a_hook_that_fails() {
+        let before = Point::BeforeTool { call: call() };
+        let deny = r#"{"decision": "block", "reason": "no"}"#;
+        for end in [HookEnd::Code(1), HookEnd::Code(139), HookEnd::TimedOut] {
+            let answer = ended(end.clone(), false, "PreToolUse", &before, deny);
+            assert_eq!(answer.block.as_deref(), Some("no"), "{end:?}");
+            assert_eq!(answer.notices.len(), 1, "{answer:?}");
+            let answer = ended(end, false, "PreToolUse", &before, "just text");
+            assert_eq!(answer.block, None);
+        }
+        for output in ["deny", r#"{"ok": false}"#, r#"{"decision": "reject"}"#] {
+            let answer = said(false, "PreToolUse", &before, output);
+            assert!(answer.block.is_some(), "{output}");
+        }
+        let start = Point::SessionStart { is_resumed: false };
+        assert_eq!(said(false, "SessionStart", &start, "[info] x").context, ["[info] x"]);
     }
 
     #[test]

@@ -22,7 +22,14 @@ const FIELDS: [&str; 8] = [
 ];
 /// Fields that decide, and what they say to forbid.
 const DECIDING: [&str; 4] = ["permissionDecision", "decision", "behavior", "action"];
-const FORBIDDING: [&str; 2] = ["deny", "block"];
+const FORBIDDING: [&str; 10] = [
+    "deny", "denied", "block", "blocked", "reject", "rejected", "refuse", "forbid", "disallow",
+    "cancel",
+];
+/// Fields of an answer whose `false` forbids.
+const PERMITTING: [&str; 6] = ["ok", "allow", "allowed", "approve", "approved", "permitted"];
+/// Longest answer of one word, in bytes.
+const MAX_WORD_BYTES: usize = 16;
 
 /// What a hook printed.
 #[derive(Debug, PartialEq)]
@@ -40,10 +47,25 @@ pub(super) enum HookOutput {
 /// Finds the JSON in an output.
 pub(super) fn read(output: &str) -> HookOutput {
     let output = output.trim().trim_start_matches('\u{feff}');
-    let whole = output.starts_with('{').then(|| from_hand::<Value>(output));
-    if let Some(Ok(value)) = whole {
-        return HookOutput::Json(value);
+    // Also in a list, and behind a comment.
+    let is_json =
+        output.starts_with(['{', '[']) || output.starts_with("//") || output.starts_with("/*");
+    let whole = is_json.then(|| from_hand::<Value>(output));
+    match whole {
+        Some(Ok(Value::Array(mut items))) if items.iter().any(is_answer) => {
+            items.retain(is_answer);
+            return match <[Value; 1]>::try_from(items) {
+                Ok([value]) => HookOutput::Json(value),
+                Err(items) => HookOutput::Mixed(items),
+            };
+        }
+        Some(Ok(value @ Value::Object(_))) => return HookOutput::Json(value),
+        _ if forbids_in_a_word(output) => {
+            return HookOutput::Json(Value::String(bare_word(output)));
+        }
+        Some(_) | None => (),
     }
+    let whole = output.starts_with('{').then(|| from_hand::<Value>(output));
     let found = answers_in(output);
     match whole {
         _ if !found.is_empty() => HookOutput::Mixed(found),
@@ -51,10 +73,24 @@ pub(super) fn read(output: &str) -> HookOutput {
         None if FIELDS.iter().any(|field| output.contains(&format!("\"{field}\"")))
             && forbids_somewhere(output) =>
         {
-            HookOutput::Broken("other output is on the same line".to_owned())
+            HookOutput::Broken("it is not alone, and not on lines of its own".to_owned())
         }
         Some(Ok(_)) | None => HookOutput::Text,
     }
+}
+
+/// Whether a value has a field by which an answer is known, or forbids in another way.
+fn is_answer(value: &Value) -> bool {
+    FIELDS.iter().any(|field| value.get(field).is_some()) || forbids(value)
+}
+
+/// The word that an output consists of, in lower case.
+fn bare_word(output: &str) -> String {
+    output.trim_matches(|c: char| !c.is_alphanumeric()).to_ascii_lowercase()
+}
+
+fn forbids_in_a_word(output: &str) -> bool {
+    output.len() <= MAX_WORD_BYTES && FORBIDDING.contains(&&*bare_word(output))
 }
 
 /// The answers that begin anywhere and end with a line.
@@ -70,7 +106,7 @@ fn answers_in(output: &str) -> Vec<Value> {
         let end = values.byte_offset();
         let behind = rest.get(end..).unwrap_or_default();
         let ends_line = behind.lines().next().is_none_or(|line| line.trim().is_empty());
-        if ends_line && FIELDS.iter().any(|field| value.get(field).is_some()) {
+        if ends_line && is_answer(&value) {
             found.push(value);
             from = at + end;
         }
@@ -80,7 +116,9 @@ fn answers_in(output: &str) -> Vec<Value> {
 
 /// Whether a value forbids, in whatever place of it.
 pub(super) fn forbids(value: &Value) -> bool {
-    forbids_within(value, MAX_DEPTH)
+    let withholds = |field: &str| value.get(field).and_then(Value::as_bool) == Some(false);
+    let is_word = value.as_str().is_some_and(forbids_in_a_word);
+    is_word || PERMITTING.iter().any(|field| withholds(field)) || forbids_within(value, MAX_DEPTH)
 }
 
 fn forbids_within(value: &Value, depth: usize) -> bool {
@@ -140,14 +178,44 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_in_a_list_behind_a_comment_or_of_one_word_is_read() {
+        let deny = json!({"decision": "block", "reason": "no"});
+        for output in [
+            format!("[{deny}]"),
+            format!("// c\n{deny}"),
+            format!("/* c */ {deny}"),
+            format!("[{{\"level\": \"info\"}}, {deny}, 7]"),
+        ] {
+            assert_eq!(read(&output), HookOutput::Json(deny.clone()), "{output}");
+        }
+        let both = HookOutput::Mixed(vec![deny.clone(), deny.clone()]);
+        assert_eq!(read(&format!("[{deny}, {deny}]")), both);
+        for output in ["deny", "\"deny\"", " `Deny`.\n", "BLOCK"] {
+            let HookOutput::Json(word) = read(output) else { panic!("{output}") };
+            assert!(forbids(&word), "{output}");
+        }
+        for output in ["denying", "no", "allow", "// note", "[info] begins", "[1, 2]", "[]"] {
+            assert_eq!(read(output), HookOutput::Text, "{output}");
+        }
+    }
+
+    #[test]
     fn a_denial_is_seen_in_whatever_place_and_form() {
         for value in [
             json!({"decision": "block"}),
             json!({"permissionDecision": "deny"}),
             json!({"hookSpecificOutput": {"decision": {"behavior": "Deny"}}}),
+            json!({"decision": "reject"}),
+            json!({"permissionDecision": "Blocked"}),
         ] {
             assert!(forbids(&value), "{value}");
             assert!(forbids_somewhere(&format!("{value} rest")), "{value}");
+        }
+        for value in [json!({"ok": false}), json!({"allow": false, "reason": "r"}), json!("deny")] {
+            assert!(forbids(&value), "{value}");
+        }
+        for value in [json!({"ok": true}), json!({"done": {"ok": false}}), json!({"ok": "false"})] {
+            assert!(!forbids(&value), "{value}");
         }
         for value in [json!({"decision": "approve"}), json!({"reason": "\"decision\": \"deny\""})] {
             assert!(!forbids(&value), "{value}");

@@ -1,7 +1,8 @@
 //! Runs a hook on pipes alone, for sessions that save nothing: its line and its facts are never in a file.
 
 use std::{
-    io,
+    fs::File,
+    io::{self, Read as _, Seek as _, SeekFrom},
     os::unix::process::ExitStatusExt as _,
     process::{ExitStatus, Stdio},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -24,6 +25,8 @@ use super::{
 
 /// Most that is read of what a hook says, in bytes.
 pub(super) const MAX_OUTPUT_BYTES: u64 = 1 << 20;
+/// How much of it is of its beginning.
+const HEAD_BYTES: usize = 1 << 19;
 /// How often a hook that takes long is checked for saying that it continues by itself.
 pub(super) const LOOK: Duration = Duration::from_millis(50);
 /// Most bytes of the line by which it does.
@@ -148,16 +151,65 @@ fn exit_code(status: ExitStatus) -> HookEnd {
     }
 }
 
-/// Collects the beginning of an output, and reads the rest so that its writer does not wait.
+/// Appends to an output that holds at most [`MAX_OUTPUT_BYTES`]: its middle is left out, since an answer is at either end.
+fn append(output: &mut Vec<u8>, piece: &[u8]) {
+    let most = usize::try_from(MAX_OUTPUT_BYTES).unwrap_or(usize::MAX);
+    if output.len() + piece.len() > most {
+        // In large steps, so that an output without end is not moved for each piece.
+        let end = (HEAD_BYTES + most / 4).max(HEAD_BYTES + piece.len()).min(output.len());
+        output.splice(HEAD_BYTES.min(end)..end, [b'\n']);
+    }
+    output.extend(piece);
+}
+
+/// Collects an output, and reads on so that its writer does not wait.
 async fn collect(mut pipe: impl AsyncRead + Unpin, output: PipedOutput) {
     let mut chunk = [0; 8 << 10];
     while let Ok(length @ 1..) = pipe.read(&mut chunk).await {
-        let mut output = locked(&output);
-        let room = usize::try_from(MAX_OUTPUT_BYTES).unwrap_or(usize::MAX) - output.len();
-        output.extend(chunk.iter().take(length.min(room)));
+        append(&mut locked(&output), chunk.get(..length).unwrap_or_default());
     }
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Reads an output from a file, without its middle where it is long.
+pub(super) fn read_output(mut file: File) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let length = file.metadata()?.len();
+    if length <= MAX_OUTPUT_BYTES {
+        file.take(MAX_OUTPUT_BYTES).read_to_end(&mut bytes)?;
+        return Ok(bytes);
+    }
+    let head = HEAD_BYTES as u64;
+    (&mut file).take(head).read_to_end(&mut bytes)?;
+    bytes.push(b'\n');
+    let rest = MAX_OUTPUT_BYTES - head;
+    file.seek(SeekFrom::Start(length - rest))?;
+    file.take(rest).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn both_ends_of_a_long_output_are_read() {
+        let long = format!("begin\n{}\nend", "line of a log\n".repeat(300_000));
+        let mut collected = Vec::new();
+        for piece in long.as_bytes().chunks(8 << 10) {
+            append(&mut collected, piece);
+        }
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(long.as_bytes()).unwrap();
+        file.seek(SeekFrom::Start(0)).unwrap();
+        for output in [collected, read_output(file).unwrap()] {
+            assert!(output.len() as u64 <= MAX_OUTPUT_BYTES + 1);
+            assert!(output.starts_with(b"begin\n") && output.ends_with(b"\nend"));
+        }
+    }
 }

@@ -26,7 +26,7 @@ use tokio::{
 use super::{
     answer::{HookEnd, HookRun},
     folder::HookFolder,
-    pipes::{GoesOn, HookGroup, LOOK, MAX_FIRST_LINE, MAX_OUTPUT_BYTES, PipedHook},
+    pipes::{GoesOn, HookGroup, LOOK, MAX_FIRST_LINE, PipedHook, read_output},
 };
 
 /// Starts a hook for each number that it reads, and says how it ended. A file that cannot be opened must
@@ -306,10 +306,7 @@ async fn hear(output: ChildStdout, waiting: Ended) {
 }
 
 fn text(path: &Path) -> String {
-    let mut bytes = Vec::new();
-    if let Ok(file) = File::open(path) {
-        let _broken = file.take(MAX_OUTPUT_BYTES).read_to_end(&mut bytes);
-    }
+    let bytes = File::open(path).and_then(read_output).unwrap_or_default();
     String::from_utf8_lossy(&bytes).into_owned()
 }
 

@@ -96,6 +96,6 @@ mod tests {
         let hints: Vec<_> =
             shown.iter().map(|it| format!("{} {}|{}", it.name, it.hint, it.about)).collect();
         assert_eq!(hints, ["mcp__s__a [x] [y]|", "mcp__s__b |says much", "mcp__s__c |last"]);
-        assert_eq!(all.faults.len(), 3, "{:?}", all.faults);
+        assert_eq!(all.faults().len(), 3, "{:?}", all.faults());
     }
 }

@@ -87,7 +87,7 @@ mod tests {
             let sound = json!({"name": "hello", "inputSchema": {"type": "object"}});
             all.take(&json!({"tools": [sound, tool, {"name": "last"}]}));
             let names = all.elements.iter().map(|tool| tool.described.name.clone());
-            (names.collect::<Vec<_>>().join(" "), all.faults.join("; "))
+            (names.collect::<Vec<_>>().join(" "), all.faults().join("; "))
         };
         let object = json!({"type": "object"});
         for (tool, names, fault) in [

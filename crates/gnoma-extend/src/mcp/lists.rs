@@ -30,7 +30,11 @@ pub(super) trait ListElement: PartialEq + Sized {
 pub(super) struct Collector<T> {
     pub(super) elements: Vec<T>,
     /// What is left out or odd, a sentence each.
-    pub(super) faults: Vec<String>,
+    faults: Vec<String>,
+    /// How many more sentences there would be.
+    unsaid: usize,
+    /// The first element that there is no room for, and how many there are.
+    excess: Option<(String, usize)>,
     names: HashSet<String>,
     cursors: HashSet<String>,
     seen: usize,
@@ -43,6 +47,8 @@ impl<T: ListElement> Collector<T> {
         Self {
             elements: Vec::new(),
             faults: Vec::new(),
+            unsaid: 0,
+            excess: None,
             names: HashSet::new(),
             cursors: HashSet::new(),
             seen: 0,
@@ -62,8 +68,11 @@ impl<T: ListElement> Collector<T> {
         match page.get(T::FIELD) {
             Some(Value::Array(all)) => all.iter().for_each(|value| self.add(value)),
             None | Some(Value::Null) if page.is_object() => {
-                if page.get(T::FIELD).is_none() && self.pages == 1 {
-                    self.fault(format!("its answer has no list `{}`", T::FIELD));
+                // After the first page a server may have nothing more to list.
+                if self.pages == 1 {
+                    let what =
+                        if page.get(T::FIELD).is_none() { "no list" } else { "`null` as its list" };
+                    self.fault(format!("its answer has {what} `{}`", T::FIELD));
                 }
             }
             _ => self.fault(format!("its list `{}` is no list", T::FIELD)),
@@ -118,8 +127,10 @@ impl<T: ListElement> Collector<T> {
             return;
         }
         if self.elements.len() >= T::MAX {
-            let name = element.identity();
-            return self.fault(format!("`{name}`: more than {} of them", T::MAX));
+            let (_, count) = self.excess.get_or_insert_with(|| (element.identity().to_owned(), 0));
+            *count += 1;
+            self.names.insert(element.identity().to_owned());
+            return;
         }
         if let Some(odd) = odd {
             self.fault(format!("`{}`: {odd}", element.identity()));
@@ -131,7 +142,25 @@ impl<T: ListElement> Collector<T> {
     fn fault(&mut self, fault: String) {
         if self.faults.len() < MAX_FAULTS {
             self.faults.push(fault);
+        } else {
+            self.unsaid += 1;
         }
+    }
+
+    /// What is left out or odd, a sentence each. The first ones say how much there is that is not named.
+    pub(super) fn faults(&self) -> Vec<String> {
+        let excess = self.excess.as_ref().map(|(first, count)| {
+            let others = match count - 1 {
+                0 => String::new(),
+                others => format!(" and {others} after it"),
+            };
+            format!("`{first}`{others}: more than {} of them", T::MAX)
+        });
+        let unsaid = (self.unsaid > 0).then(|| {
+            let all = self.unsaid + self.faults.len();
+            format!("its list `{}` has {all} faults, of which {MAX_FAULTS} are named", T::FIELD)
+        });
+        excess.into_iter().chain(unsaid).chain(self.faults.iter().cloned()).collect()
     }
 }
 
@@ -221,7 +250,7 @@ mod tests {
             let page = json!({"words": [{"name": "a"}, {"name": "b"}], "nextCursor": cursor});
             let (all, asked) = pages(|_| page.clone());
             assert_eq!((names(&all), asked.len()), (vec!["a", "b"], 1), "{cursor}");
-            assert!(all.faults.is_empty(), "{:?}", all.faults);
+            assert!(all.faults().is_empty(), "{:?}", all.faults());
         }
         // Two that point at each other, and one that counts on for ever.
         let (all, asked) = pages(|at| {
@@ -230,7 +259,7 @@ mod tests {
         });
         assert!(names(&all) == ["a"] && asked.len() <= 2, "{asked:?}");
         let (all, asked) = pages(|at| json!({"words": [], "nextCursor": format!("{at}+")}));
-        assert_eq!((all.faults.len(), asked.len()), (1, MAX_PAGES - 1));
+        assert_eq!((all.faults().len(), asked.len()), (1, MAX_PAGES - 1));
     }
 
     #[test]
@@ -256,17 +285,52 @@ mod tests {
         for element in broken {
             let page = json!({"words": [{"name": "a"}, element, {"name": "c"}]});
             let (all, _) = pages(|_| page.clone());
-            assert_eq!((names(&all), all.faults.len()), (vec!["a", "c"], 1), "{element}");
+            assert_eq!((names(&all), all.faults().len()), (vec!["a", "c"], 1), "{element}");
         }
         let odd = json!({"words": [{"name": "a", "about": 1}]});
         let (all, _) = pages(|_| odd.clone());
         assert_eq!(
-            (names(&all), &all.faults[..]),
+            (names(&all), &all.faults()[..]),
             (vec!["a"], &["`a`: its `about` is no text".to_owned()][..])
         );
-        for page in [json!({}), json!({"words": 1}), json!({"words": {}}), json!(null), json!([])] {
+        for page in [
+            json!({}),
+            json!({"words": null}),
+            json!({"words": 1}),
+            json!({"words": {}}),
+            json!(null),
+            json!([]),
+        ] {
             let (all, _) = pages(|_| page.clone());
-            assert_eq!((all.elements.len(), all.faults.len()), (0, 1), "{page}");
+            assert_eq!((all.elements.len(), all.faults().len()), (0, 1), "{page}");
         }
+    }
+
+    #[test]
+    fn all_that_is_left_out_is_counted() {
+        let more = Word::MAX + 20;
+        let words: Vec<_> = (0..more).map(|at| json!({"name": format!("w{at}")})).collect();
+        let (all, _) = pages(|_| json!({ "words": words }));
+        assert_eq!(all.elements.len(), Word::MAX);
+        let first = Word::MAX;
+        assert_eq!(
+            all.faults(),
+            [format!("`w{first}` and 19 after it: more than {first} of them")]
+        );
+        let broken = vec![json!({}); MAX_FAULTS + 50];
+        let (all, _) = pages(|_| json!({ "words": broken }));
+        let said = all.faults();
+        assert_eq!(said.len(), MAX_FAULTS + 1);
+        let count = MAX_FAULTS + 50;
+        assert_eq!(
+            said[0],
+            format!("its list `words` has {count} faults, of which {MAX_FAULTS} are named")
+        );
+        // A list that has ended says so in many ways.
+        let (all, _) = pages(|at| match at {
+            "first" => json!({"words": [{"name": "a"}], "nextCursor": "2"}),
+            _ => json!({"words": null}),
+        });
+        assert!(all.faults().is_empty());
     }
 }

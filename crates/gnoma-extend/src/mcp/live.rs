@@ -73,7 +73,7 @@ pub(super) async fn connect(
             let link = HttpLink::new(&around.http, url, headers, authorizer, handler.clone());
             let peer = Peer::open(Link::Http(Box::new(link)), handler.clone(), handshake).await;
             let live = peer.map(|peer| Live::new(peer, None, &handler));
-            live.map_err(|error| describe_failure(&error, &definition.name))
+            live.map_err(|error| describe_failure(&error, definition))
         }
     }
 }
@@ -99,15 +99,34 @@ async fn start(
 }
 
 /// Why a server cannot be used, with what to do about it.
-pub(super) fn describe_failure(error: &CallError, name: &str) -> String {
-    match error {
-        CallError::Unauthorized(_) => {
+pub(super) fn describe_failure(error: &CallError, definition: &Definition) -> String {
+    const NO_SUCH_METHOD: u16 = 405;
+    const NOT_THERE: [u16; 3] = [404, NO_SUCH_METHOD, 410];
+    const FORBIDDEN: u16 = 403;
+    let Definition { name, origin, reach, .. } = definition;
+    match (error, reach) {
+        (CallError::Unauthorized(_), _) => {
             format!("it requires a login; run `gnoma mcp login {name}`")
         }
-        CallError::Login(why) => {
+        (CallError::Login(why), _) => {
             format!("its login does not work ({why}); run `gnoma mcp login {name}`")
         }
-        error => error.to_string(),
+        (CallError::Status(status, _), ServerReach::Http { .. })
+            if *status == FORBIDDEN || NOT_THERE.contains(status) =>
+        {
+            let url = definition.shown();
+            let is_old = NOT_THERE.contains(status) && url.trim_end_matches('/').ends_with("/sse");
+            let what = if is_old {
+                "an address that ends in `/sse` is mostly for the older transport (HTTP with SSE), which gnoma does \
+                 not speak; the server's documentation names the one for streamable HTTP, often `/mcp`"
+            } else if *status == FORBIDDEN {
+                "check what its `headers` send and whether you may use it"
+            } else {
+                "check that its `url` is the one for streamable HTTP, often with `/mcp` at its end"
+            };
+            format!("{error}; its `url` in {origin} is `{url}`: {what}")
+        }
+        (error, _) => error.to_string(),
     }
 }
 
@@ -154,10 +173,11 @@ impl Live {
     /// # Errors
     /// The server cannot be asked.
     pub(super) async fn tools(&self) -> Result<ToolList, CallError> {
-        let Collector { elements, mut faults, .. } = self.list::<ListedTool>("tools").await?;
+        let listed = self.list::<ListedTool>("tools").await?;
+        let mut faults = listed.faults();
         let mut tools = Vec::new();
         let mut headers = HashMap::new();
-        for ListedTool { described, headers: marked } in elements {
+        for ListedTool { described, headers: marked } in listed.elements {
             match marked {
                 Err(why) if self.peer.has_headers() => {
                     faults.push(format!("`{}`: {why}", described.name));
@@ -293,9 +313,10 @@ impl Live {
         marked.filter_map(|parameter| parameter.header(arguments)).collect()
     }
 
-    /// Calls a tool.
+    /// Calls a tool of the server that is defined so.
     pub(super) async fn call(
         &self,
+        definition: &Definition,
         tool: &str,
         arguments: &RawJson,
         timeout: Option<Duration>,
@@ -336,7 +357,7 @@ impl Live {
         self.answered();
         match outcome {
             Ok(answer) => result::outcome(&answer, is_stored),
-            Err(error) => ToolOutcome::failed(error.to_string()),
+            Err(error) => ToolOutcome::failed(describe_failure(&error, definition)),
         }
     }
 }

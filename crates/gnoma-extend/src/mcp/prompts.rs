@@ -25,7 +25,7 @@ impl Live {
     ) -> Result<(Vec<ServerPrompt>, Vec<String>), String> {
         let all = self.list::<ListedPrompt>("prompts").await.map_err(|error| error.to_string())?;
         let shown = all.elements.iter().map(|prompt| prompt.show(server));
-        Ok((shown.collect(), all.faults))
+        Ok((shown.collect(), all.faults()))
     }
 
     /// What the prompt of that name says with these words; `None` where there is no such prompt.

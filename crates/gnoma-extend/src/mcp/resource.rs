@@ -108,6 +108,6 @@ pub(super) fn add_contents(answer: &Value, parts: &mut ResultParts) {
 async fn list(live: &Live, parts: &mut ResultParts) -> Result<(), CallError> {
     let all = live.list::<ListedResource>("resources").await?;
     all.elements.iter().for_each(|resource| parts.text(&resource.to_line()));
-    all.faults.iter().for_each(|fault| parts.text(&format!("[left out: {fault}]\n")));
+    all.faults().iter().for_each(|fault| parts.text(&format!("[left out: {fault}]\n")));
     Ok(())
 }

@@ -231,7 +231,7 @@ impl ManagedServer {
         let Self { definition, common, stderr, .. } = self;
         let live = live::connect(definition, &common.around, stderr, handler, handshake).await?;
         let tools = live.tools().await;
-        let tools = tools.map_err(|error| live::describe_failure(&error, &definition.name))?;
+        let tools = tools.map_err(|error| live::describe_failure(&error, definition))?;
         Ok((live, tools))
     }
 
@@ -248,7 +248,7 @@ impl ManagedServer {
         }
         let more = match left_out.len().saturating_sub(NAMED) {
             0 => String::new(),
-            more => format!("; and {more} more: `gnoma mcp test {name}` shows all"),
+            more => format!("; and {more} more: `gnoma mcp test {name}` shows them"),
         };
         let named: Vec<_> = left_out.into_iter().take(NAMED).collect();
         let said = format!(
@@ -342,8 +342,9 @@ impl ManagedServer {
         }
         let began = Instant::now();
         let running = Running { id: call.id.clone(), cx };
-        let timeout = self.definition.timeout;
-        let outcome = live.call(&tool, &call.arguments, timeout, running).await;
+        let definition = &self.definition;
+        let (arguments, timeout) = (&call.arguments, definition.timeout);
+        let outcome = live.call(definition, &tool, arguments, timeout, running).await;
         let mut seen = self.lock();
         seen.calls += 1;
         seen.took += began.elapsed();
@@ -398,7 +399,7 @@ impl ManagedServer {
     /// Lists the tools as the server has them now, approved or not.
     pub(super) async fn relisted(self: &Arc<Self>) -> Result<Vec<Described>, String> {
         let tools = self.live().await?.tools().await;
-        Ok(tools.map_err(|error| live::describe_failure(&error, &self.definition.name))?.0)
+        Ok(tools.map_err(|error| live::describe_failure(&error, &self.definition))?.0)
     }
 
     /// Records that a person approved these tools.

@@ -52,12 +52,20 @@ impl StdioShared {
 
     /// Fails the request that an unusable answer belongs to: the one it names, or the only one there is.
     fn fail(&self, id: Option<u64>, error: CallError) {
-        let only = || {
+        match id {
+            Some(id) => self.resolve(id, Err(error)),
+            None => self.resolve_only(Err(error)),
+        }
+    }
+
+    /// Gives an answer that names no request to the only one there is.
+    fn resolve_only(&self, outcome: Result<Value, CallError>) {
+        let only = {
             let pending = self.pending();
             pending.keys().next().copied().filter(|_| pending.len() == 1)
         };
-        if let Some(id) = id.or_else(only) {
-            self.resolve(id, Err(error));
+        if let Some(id) = only {
+            self.resolve(id, outcome);
         }
     }
 
@@ -194,6 +202,7 @@ fn receive(
             shared.fail(id, CallError::Unreadable("it is not valid JSON-RPC".to_owned()));
         }
         Incoming::Orphan(error) => shared.fail(None, CallError::Refused(error)),
+        Incoming::Unaddressed(result) => shared.resolve_only(Ok(result)),
         Incoming::Noise => {}
     }
 }

@@ -84,10 +84,14 @@ pub fn skills(places: &ExtendPlaces) -> (Vec<Skill>, Vec<String>) {
                 ));
                 continue;
             }
-            match read_text(&path).and_then(|text| skill(folder.by, &path, &folder.filled(&text))) {
+            let mut lost = Vec::new();
+            match read_text(&path)
+                .and_then(|text| skill(folder.by, &path, &folder.filled(&text), &mut lost))
+            {
                 Ok(skill) => found.push(Skill { name: folder.named(skill.name), ..skill }),
                 Err(why) => faults.push(format!("{}: {why}", places.shown(&path))),
             }
+            faults.extend(lost.into_iter().map(|why| format!("{}: {why}", places.shown(&path))));
         }
     }
     // Of one name the last holds; the sort is stable.
@@ -121,13 +125,14 @@ fn below(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
 }
 
 /// Reads a skill as well as it can be read.
-fn skill(by: BroughtBy, path: &Path, text: &str) -> Result<Skill, String> {
+fn skill(by: BroughtBy, path: &Path, text: &str, lost: &mut Vec<String>) -> Result<Skill, String> {
     let has_folder = path.file_stem().is_some_and(|stem| stem.eq_ignore_ascii_case("skill"));
     let (fields, body) =
         FrontMatter::split(text).ok_or("it has no fields (`---`) with a description")?;
     let called = if has_folder { path.parent() } else { Some(path) };
     let called = called.and_then(if has_folder { Path::file_name } else { Path::file_stem });
     let called = called.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    lost.extend(fields.faults.iter().cloned());
     let mut warnings = fields.faults.clone();
     warnings.extend(fields.lenient.iter().cloned());
     let name = fields.text("name").unwrap_or_else(|| called.clone());
@@ -201,7 +206,7 @@ mod tests {
 
     fn named(name: &str, description: &str) -> Skill {
         let text = format!("---\nname: x\ndescription: {description}\n---\nbody");
-        let read = skill(BroughtBy::User, Path::new("x/SKILL.md"), &text).unwrap();
+        let read = skill(BroughtBy::User, Path::new("x/SKILL.md"), &text, &mut Vec::new()).unwrap();
         Skill { name: name.to_owned(), ..read }
     }
 
@@ -218,7 +223,7 @@ mod tests {
     fn tools_that_are_no_list_are_refused_and_other_fields_named() {
         let read = |more: &str| {
             let text = format!("---\ndescription: d\n{more}---\nbody");
-            skill(BroughtBy::User, Path::new("x/SKILL.md"), &text)
+            skill(BroughtBy::User, Path::new("x/SKILL.md"), &text, &mut Vec::new())
         };
         assert!(read("allowed-tools:\n  Bash: true\n").unwrap_err().contains("allowed-tools"));
         let skill = read("context: other\nhooks:\n  Stop: x\narguments: [a, b]\n").unwrap();

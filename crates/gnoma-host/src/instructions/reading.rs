@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use gnoma_core::{cut, places::secret};
+use gnoma_core::{cut, places::secret, written_text};
 use gnoma_extend::in_a_line;
 
 /// Most that is taken of one file.
@@ -215,8 +215,10 @@ impl<'h> InstructionReader<'h> {
 fn taken(real: &Path) -> Option<(String, bool)> {
     let mut bytes = Vec::new();
     File::open(real).ok()?.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes).ok()?;
-    let mut text = String::from_utf8_lossy(&bytes).into_owned();
-    let is_cut = text.len() > MAX_FILE_BYTES;
+    let is_cut = bytes.len() > MAX_FILE_BYTES;
+    let text = written_text::decode(bytes);
+    let mut text = text.unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into());
+    let is_cut = is_cut || text.len() > MAX_FILE_BYTES;
     if is_cut {
         text.truncate(cut::head(&text, MAX_FILE_BYTES).len());
     }

@@ -202,6 +202,7 @@ fn catalogue(project: &Project) -> Overlay {
 /// No arm can be asked: why, and what to do.
 pub async fn prepare(project: &Project, wanted: &Wanted) -> Result<Ready> {
     let spec = &project.spec;
+    owner::check_name(&project.routing.provider, &spec.overrides)?;
     let settings = first::settings(&project.routing, &spec.overrides);
     let is_pinned = first::is_pinned(spec);
     let is_off = settings.router.mode == RouterMode::Off;

@@ -2,7 +2,8 @@
 //! says no more than that it is not there.
 
 use gnoma_config::{env, settings::Provider};
-use gnoma_llm::catalogue;
+use gnoma_core::protocol::Overrides;
+use gnoma_llm::{KNOWN, catalogue};
 
 use crate::{HostError, Result};
 
@@ -16,6 +17,26 @@ pub(super) fn of(provider: &Provider, model: &str) -> Option<&'static str> {
         return None;
     }
     makers(model).find(|maker| has_key(provider, maker))
+}
+
+/// Refuses a model for this run whose name is empty, or begins like the misspelled name of a provider: another provider
+/// would be sent what was meant for that one. A model that is named beside its provider is that provider's affair.
+pub(super) fn check_name(provider: &Provider, overrides: &Overrides) -> Result<()> {
+    let Some(model) = overrides.model.as_deref() else { return Ok(()) };
+    let id = model.rsplit('/').next().unwrap_or(model);
+    if id.trim().is_empty() {
+        return Err(HostError::usage(format!(
+            "`{model}` names no model; `gnoma models` lists those that there are"
+        )));
+    }
+    let is_alone = overrides.provider.is_none();
+    match misspelled_provider(provider, model).filter(|_| is_alone) {
+        None => Ok(()),
+        Some((wrong, meant, id)) => Err(HostError::usage(format!(
+            "`{wrong}` is not a provider; did you mean `{meant}/{id}`? For a model of the name `{model}`, name its \
+             provider as well, as in --provider NAME --model {model}"
+        ))),
+    }
 }
 
 /// Refuses the model of another vendor.
@@ -32,6 +53,41 @@ pub(super) fn check(provider: &Provider, name: &str, model: &str) -> Result<()> 
     Err(HostError::usage(format!(
         "`{name}` does not have the model `{model}`, which is one of `{owner}`; {what_to_do}"
     )))
+}
+
+/// The beginning of a model's name, the provider that it is near to, and the rest of the name. Publishers of models have
+/// names that are like those of providers, so only one slip counts.
+fn misspelled_provider<'m>(
+    provider: &'m Provider,
+    model: &'m str,
+) -> Option<(&'m str, &'m str, &'m str)> {
+    /// Shorter names are near to each other by chance.
+    const MIN_LENGTH: usize = 5;
+    let (head, id) = model.split_once('/')?;
+    let known = KNOWN.iter().map(|known| known.name);
+    let mut names = known.chain(provider.endpoints.keys().map(String::as_str));
+    let is_listed = |name: &str| catalogue::lookup(name, model).is_some();
+    let is_default = provider.default.as_deref().is_some_and(is_listed);
+    if head.len() < MIN_LENGTH || is_default || names.clone().any(|known| known == head) {
+        return None;
+    }
+    let meant = names.find(|known| known.len() >= MIN_LENGTH && is_one_slip(head, known))?;
+    Some((head, meant, id))
+}
+
+/// Whether two words differ by one letter that is wrong, missing, too much, or swapped with the next.
+fn is_one_slip(one: &str, other: &str) -> bool {
+    let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
+    let (short, long) = if one.len() <= other.len() { (one, other) } else { (other, one) };
+    let same = short.iter().zip(&long).take_while(|(a, b)| a == b).count();
+    let (short, long) =
+        (short.get(same..).unwrap_or_default(), long.get(same..).unwrap_or_default());
+    match (short, long) {
+        ([a, b, short @ ..], [c, d, long @ ..]) if a == d && b == c && short == long => true,
+        ([_, short @ ..], [_, long @ ..]) if short == long => true,
+        (short, [_, long @ ..]) => short == long,
+        _ => false,
+    }
 }
 
 fn has_key(provider: &Provider, name: &str) -> bool {
@@ -93,6 +149,41 @@ mod tests {
         let mut proxied = default("anthropic");
         proxied.endpoints.insert("anthropic".to_owned(), "http://proxy/v1".to_owned());
         assert_eq!(of(&proxied, "gpt-4o"), None);
+    }
+
+    #[test]
+    fn a_misspelled_provider_and_an_empty_name_are_refused() {
+        let mut own = with_keys(&["anthropic"]);
+        own.endpoints.insert("work".to_owned(), "http://work/v1".to_owned());
+        own.default = Some("work".to_owned());
+        let named = |model: &str, provider: Option<&str>| {
+            let provider = provider.map(str::to_owned);
+            let model = Some(model.to_owned());
+            check_name(&own, &Overrides { model, provider, ..Overrides::default() })
+        };
+        for model in
+            ["antropic/claude-x", "anthropix/c", "nathropic/c", "opnai/gpt-x", "mistrall/m"]
+        {
+            let said = named(model, None).unwrap_err().to_string();
+            assert!(said.contains("did you mean"), "{said}");
+            assert!(named(model, Some("work")).is_ok(), "{model}");
+        }
+        for model in [
+            "mistralai/Mistral-7B",
+            "deepseek-ai/DeepSeek-V3",
+            "x-ai/grok",
+            "meta-llama/Llama-3",
+            "moonshotai/kimi",
+            "anthropic/claude",
+            "openai/gpt-oss-20b",
+            "qwen3",
+        ] {
+            assert!(named(model, None).is_ok(), "{model}");
+        }
+        for model in ["", " ", "work/", "openai/ "] {
+            let said = named(model, None).unwrap_err().to_string();
+            assert!(said.contains("names no model"), "{said}");
+        }
     }
 
     #[test]

@@ -25,8 +25,10 @@ pub fn intended_path(given: &str, cwd: &Path, home: Option<&Path>) -> Option<Str
     let path = match found.find(|found| found.is_whole) {
         Some(found) => found.path,
         None => {
-            let (trimmed, path) = (given.trim(), expand(given.trim(), cwd, home));
-            let path = if path == trimmed { Cow::Borrowed(given) } else { path };
+            let written = written_name(given);
+            let slashed = with_slashes(written).filter(|path| begins_in_a_folder(path, cwd));
+            let name = slashed.as_deref().unwrap_or(written);
+            let path = expand(name, cwd, home);
             // A new file comes into the folder that is there.
             names::find(&path, cwd, &Disk).map_or(path.into_owned(), |found| found.path)
         }
@@ -41,6 +43,9 @@ pub(super) fn refusal(given: &str, cwd: &Path) -> Option<String> {
         return Some(format!("`{given}` is an address of another machine or none of a file"));
     }
     let given = given.trim_start();
+    if let Some(why) = windows_refusal(given, cwd).or_else(|| inner_home_refusal(given, cwd)) {
+        return Some(why);
+    }
     let first = given.split('/').next().unwrap_or(given);
     let is_home = matches!(first, "~" | "$HOME" | "${HOME}");
     let why = if is_home {
@@ -64,16 +69,67 @@ pub(super) fn refusal(given: &str, cwd: &Path) -> Option<String> {
 fn spellings(given: &str) -> Vec<Cow<'_, str>> {
     let mut spellings = vec![Cow::Borrowed(given)];
     let trimmed = given.trim();
-    let unquoted = ['"', '\'', '`'].iter().find_map(|quote| {
-        let inside = trimmed.strip_prefix(*quote)?.strip_suffix(*quote)?;
-        Some(inside).filter(|inside| !inside.is_empty())
-    });
+    let written = written_name(given);
     spellings.extend((trimmed != given).then_some(Cow::Borrowed(trimmed)));
-    spellings.extend(unquoted.map(Cow::Borrowed));
+    spellings.extend((written != trimmed).then_some(Cow::Borrowed(written)));
     if trimmed.contains('\\') {
         spellings.push(Cow::Owned(without_backslashes(trimmed)));
     }
+    spellings.extend(with_slashes(written).map(Cow::Owned));
     spellings
+}
+
+/// `given` without white space and quotes around it.
+fn written_name(given: &str) -> &str {
+    let trimmed = given.trim();
+    let unquoted = ['"', '\'', '`'].iter().find_map(|quote| {
+        let inside = trimmed.strip_prefix(*quote)?.strip_suffix(*quote)?;
+        Some(inside).filter(|inside| !inside.is_empty() && !inside.contains(*quote))
+    });
+    unquoted.unwrap_or(trimmed)
+}
+
+/// A relative path as it is written on Windows, with slashes.
+fn with_slashes(path: &str) -> Option<String> {
+    (path.contains('\\') && !path.starts_with('\\')).then(|| path.replace('\\', "/"))
+}
+
+/// Whether the first name of a relative path is that of a folder.
+fn begins_in_a_folder(path: &str, cwd: &Path) -> bool {
+    let first = path.trim_start_matches("./").split('/').next().unwrap_or(path);
+    !first.is_empty() && !first.starts_with('.') && cwd.join(first).is_dir()
+}
+
+/// Why `given` is a path of Windows and none of this machine.
+fn windows_refusal(given: &str, cwd: &Path) -> Option<String> {
+    let first = given.split(['/', '\\']).next().unwrap_or(given);
+    let name = first.strip_prefix('%').and_then(|rest| rest.strip_suffix('%'));
+    let is_variable = name.is_some_and(|name| {
+        !name.is_empty()
+            && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '(' | ')'))
+    });
+    let is_drive = matches!(first.as_bytes(), [letter, b':'] if letter.is_ascii_alphabetic());
+    let is_share = given.starts_with("\\\\");
+    let is_there = || {
+        let is_folder = !first.is_empty() && cwd.join(first).is_dir();
+        is_folder || cwd.join(given).symlink_metadata().is_ok()
+    };
+    let is_windows = is_share || ((is_variable || is_drive) && first.len() < given.len());
+    (is_windows && !is_there()).then(|| {
+        format!("`{given}` is a path of Windows, which is none on this machine; give the path as it is here")
+    })
+}
+
+/// Why a `~` within a path stands for nothing.
+fn inner_home_refusal(given: &str, cwd: &Path) -> Option<String> {
+    let (before, behind) = given.split_once("/~/")?;
+    let is_here = before == "." || cwd.join(before).join("~").symlink_metadata().is_ok();
+    (!is_here).then(|| {
+        format!(
+            "`~` stands for the home folder only at the beginning of a path; give `~/{behind}`, or leave \
+             the `~` out"
+        )
+    })
 }
 
 fn without_backslashes(text: &str) -> String {
@@ -205,7 +261,11 @@ mod tests {
         for given in ["~root/x", "~", "~/x", "$HOME/x", "$PROJECT_ROOT/x", "${TMPDIR}/x", "~x"] {
             assert!(refusal(given, &folder).is_some(), "{given}");
         }
-        for given in ["./~root/x", "a/~/b", "$id.tsx", "$schema/x", "~lock.odt"] {
+        bench.put("there/~/b", "");
+        for given in ["a/~/b", "/x/~/y", "src/~/.bashrc"] {
+            assert!(refusal(given, &folder).unwrap().contains("only at the beginning"), "{given}");
+        }
+        for given in ["./~root/x", "there/~/b", "./~/x", "$id.tsx", "$schema/x", "~lock.odt"] {
             bench.put("~lock.odt", "");
             assert_eq!(refusal(given, &folder), None, "{given}");
         }
@@ -226,8 +286,50 @@ mod tests {
                 "{given:?}"
             );
         }
-        for given in ["a\\b", "'new'", "new\\ file"] {
+        for given in ["a\\b", "new\\ file", "\"a\" and \"b\"", "it's"] {
             assert_eq!(intended_path(given, &folder, None), None, "{given:?}");
+        }
+        for given in ["'new'", "\"new\"", "`new`", " 'new' "] {
+            assert_eq!(intended_path(given, &folder, None).as_deref(), Some("new"), "{given:?}");
+        }
+    }
+
+    #[test]
+    fn backslashes_between_names_are_slashes_where_the_folder_is_there() {
+        let bench = Bench::new();
+        bench.put("src/main.rs", "");
+        bench.put("src/a/b.rs", "");
+        let folder = bench.path("");
+        for (given, path) in [
+            ("src\\main.rs", "src/main.rs"),
+            (".\\src\\a\\b.rs", "./src/a/b.rs"),
+            ("src\\new.rs", "src/new.rs"),
+            ("src\\a\\new.rs", "src/a/new.rs"),
+            ("\"src\\new.rs\"", "src/new.rs"),
+        ] {
+            assert_eq!(intended_path(given, &folder, None).as_deref(), Some(path), "{given}");
+        }
+        for given in ["other\\new.rs", "\\d+", "..\\no-such-name"] {
+            assert_eq!(intended_path(given, &folder, None), None, "{given}");
+        }
+    }
+
+    #[test]
+    fn paths_of_windows_are_refused() {
+        let bench = Bench::new();
+        bench.put("c:/odd", "");
+        let folder = bench.path("");
+        for given in [
+            "C:\\Users\\x\\y.txt",
+            "d:/x",
+            "%USERPROFILE%/x",
+            "%ProgramFiles(x86)%\\x",
+            "\\\\server\\share\\x",
+        ] {
+            assert!(refusal(given, &folder).unwrap().contains("path of Windows"), "{given}");
+        }
+        for given in ["c:/new", "100%/x", "%d", "a:b", "x/C:/y", "%"] {
+            assert_eq!(refusal(given, &folder), None, "{given}");
         }
     }
 }

@@ -32,11 +32,13 @@ pub(super) enum Encoding {
     Windows1252,
 }
 
-/// The encoding of a text, and whether a byte order mark stands before it.
+/// The encoding of a text, whether a byte order mark stands before it, and whether its lines end in an old way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TextForm {
     pub(super) encoding: Encoding,
     pub(super) has_mark: bool,
+    /// Every line ends with a lone `\r`, as on old Macs and in some exported tables; it is decoded to `\n`.
+    pub(super) has_cr_ends: bool,
 }
 
 /// A character that the encoding of a file does not have.
@@ -49,7 +51,16 @@ pub(super) struct Unencodable {
 impl TextForm {
     /// The form of `content`, and its text: UTF-8 without a byte order mark, or bytes that nothing is known of.
     pub(super) fn decode(content: &[u8]) -> (Self, Cow<'_, [u8]>) {
-        let form = |encoding, has_mark| Self { encoding, has_mark };
+        let (form, text) = Self::decode_characters(content);
+        let has_cr_ends = text.contains(&b'\r') && !text.contains(&b'\n');
+        if !has_cr_ends {
+            return (form, text);
+        }
+        (Self { has_cr_ends, ..form }, Cow::Owned(replace_byte(text.into_owned(), b'\r', b'\n')))
+    }
+
+    fn decode_characters(content: &[u8]) -> (Self, Cow<'_, [u8]>) {
+        let form = |encoding, has_mark| Self { encoding, has_mark, has_cr_ends: false };
         if let Some(text) = content.strip_prefix(BYTE_ORDER_MARK) {
             return (form(Encoding::Utf8, true), Cow::Borrowed(text));
         }
@@ -70,6 +81,7 @@ impl TextForm {
 
     /// The bytes of `text` in this form.
     pub(super) fn encode(self, text: Vec<u8>) -> Result<Vec<u8>, Unencodable> {
+        let text = if self.has_cr_ends { with_cr_ends(&text) } else { text };
         match self.encoding {
             Encoding::Utf8 if self.has_mark => Ok([BYTE_ORDER_MARK, &text].concat()),
             Encoding::Utf8 => Ok(text),
@@ -91,6 +103,11 @@ impl TextForm {
         }
     }
 
+    /// Whether the encoding is assumed: bytes of Shift_JIS, GBK or another code page are letters of Windows-1252 as well.
+    pub(super) fn is_assumed(self) -> bool {
+        self.encoding == Encoding::Windows1252
+    }
+
     /// The encoding where it is not UTF-8, for sentences.
     pub(super) fn name(self) -> Option<&'static str> {
         match self.encoding {
@@ -99,6 +116,20 @@ impl TextForm {
             Encoding::Windows1252 => Some("Windows-1252"),
         }
     }
+}
+
+fn replace_byte(mut text: Vec<u8>, from: u8, to: u8) -> Vec<u8> {
+    for byte in text.iter_mut().filter(|byte| **byte == from) {
+        *byte = to;
+    }
+    text
+}
+
+/// `text` with a lone `\r` at the end of each line.
+fn with_cr_ends(text: &[u8]) -> Vec<u8> {
+    let lines = text.split(|byte| *byte == b'\n');
+    let lines: Vec<&[u8]> = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line)).collect();
+    lines.join(&b'\r')
 }
 
 fn decode_utf16(bytes: &[u8], is_little: bool) -> Option<String> {
@@ -150,6 +181,7 @@ pub(super) fn describe_hidden(form: TextForm, text: &[u8]) -> Vec<&'static str> 
     let ends = match LineEnds::of(text) {
         LineEnds::Windows => Some("CRLF line ends"),
         LineEnds::Mixed => Some("mixed line ends"),
+        LineEnds::Unix | LineEnds::None if form.has_cr_ends => Some("CR line ends"),
         LineEnds::Unix | LineEnds::None => None,
     };
     [form.name(), mark.filter(|_| !is_marked_anyway), ends].into_iter().flatten().collect()
@@ -311,6 +343,26 @@ mod tests {
     }
 
     #[test]
+    fn lone_carriage_returns_are_line_ends_where_there_are_no_others() {
+        for (content, text) in [
+            (&b"one\rtwo\rthree\r"[..], "one\ntwo\nthree\n"),
+            (b"a,b\rc,d", "a,b\nc,d"),
+            (b"\xef\xbb\xbfa\r\rb\r", "a\n\nb\n"),
+            (b"caf\xe9\rx\r", "caf\u{e9}\nx\n"),
+            (b"\xff\xfea\0\r\0b\0", "a\nb"),
+            (b"a\rb\n", "a\rb\n"),
+            (b"a\r\nb\r\n", "a\r\nb\r\n"),
+        ] {
+            let (form, decoded) = TextForm::decode(content);
+            assert_eq!(std::str::from_utf8(&decoded).unwrap(), text);
+            assert_eq!(form.encode(decoded.to_vec()).unwrap(), content);
+        }
+        let (form, text) = TextForm::decode(b"one\rtwo\r");
+        assert_eq!(describe_hidden(form, &text), ["CR line ends"]);
+        assert_eq!(form.encode("one\r\n2\nthree\n".into()).unwrap(), b"one\r2\rthree\r");
+    }
+
+    #[test]
     fn what_would_not_come_back_the_same_stays_bytes() {
         for content in [
             &b"caf\xe9 and caf\xc3\xa9"[..],
@@ -375,9 +427,15 @@ mod tests {
                 Just(&b"\x80"[..]), Just(&b"b c"[..]),
             ], 0..12),
             mark in 0..4_usize,
+            has_cr_ends in proptest::bool::ANY,
         ) {
             let marks = [&b""[..], b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"];
-            let content = [marks[mark], &pieces.concat()].concat();
+            let mut lines = pieces.concat();
+            if has_cr_ends {
+                lines.retain(|byte| *byte != b'\r');
+                lines = replace_byte(lines, b'\n', b'\r');
+            }
+            let content = [marks[mark], &lines].concat();
             let (form, text) = TextForm::decode(&content);
             prop_assert_eq!(&form.encode(text.to_vec()).unwrap(), &content);
             let shown = String::from_utf8_lossy(&text).replace("\r\n", "\n");

@@ -85,6 +85,13 @@ pub(super) fn run(shared: &FileTools, arguments: &ReadArguments, cx: &ToolCx) ->
             "is text in UTF-16",
             "convert it with `iconv -f UTF-16`",
         )),
+        Sort::Utf32 => Err(unreadable(
+            shared,
+            &target,
+            &metadata,
+            "is text in UTF-32",
+            "convert it with `iconv -f UTF-32`",
+        )),
         Sort::Binary => Err(unreadable(
             shared,
             &target,
@@ -166,7 +173,14 @@ fn show(
     if let (Some(encoding), Some(ResultPart::Text { text })) =
         (form.name(), output.parts.first_mut())
     {
-        text.push_str(&format!("\n[The file is in {encoding} and stays so when it is changed]"));
+        let fact = if form.is_assumed() {
+            format!(
+                "The file is not UTF-8. It is read as {encoding}, and its bytes stay so when it is changed; letters that make no sense here are in another encoding"
+            )
+        } else {
+            format!("The file is in {encoding} and stays so when it is changed")
+        };
+        text.push_str(&format!("\n[{fact}]"));
     }
     Ok(output)
 }
@@ -382,8 +396,10 @@ mod tests {
         bench.put("empty.txt", "");
         let read = |name| bench.done("fs.read", json!({ "path": name }));
         assert_eq!(read("bom.txt").await, "1\ta\n2\tb");
+        bench.put("mac.csv", "one\rtwo\r");
+        assert_eq!(read("mac.csv").await, "1\tone\n2\ttwo");
         bench.put("mixed.txt", b"caf\xe9 caf\xc3\xa9\n");
-        let latin = "1\tcafé\n[The file is in Windows-1252 and stays so when it is changed]";
+        let latin = "1\tcafé\n[The file is not UTF-8. It is read as Windows-1252, and its bytes stay so when it is changed; letters that make no sense here are in another encoding]";
         assert_eq!(read("latin.txt").await, latin);
         assert_eq!(read("mixed.txt").await, "1\tcaf\u{fffd} café");
         assert_eq!(read("empty.txt").await, "`empty.txt` is empty");

@@ -9,6 +9,8 @@ pub(super) enum Sort {
     Image(&'static str),
     /// Text in UTF-16, which reads as half zeros.
     Utf16,
+    /// Text in UTF-32, which is only named.
+    Utf32,
     /// Anything else.
     Binary,
 }
@@ -24,6 +26,8 @@ impl Sort {
 pub(super) fn sort_of(head: &[u8]) -> Sort {
     if let Some(mime) = image(head) {
         Sort::Image(mime)
+    } else if head.starts_with(b"\xff\xfe\0\0") || head.starts_with(b"\0\0\xfe\xff") {
+        Sort::Utf32
     } else if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
         Sort::Utf16
     } else if head.contains(&0) {
@@ -54,13 +58,15 @@ mod tests {
 
     #[test]
     fn the_first_bytes_decide() {
-        let cases: [(&[u8], Sort); 8] = [
+        let cases: [(&[u8], Sort); 10] = [
             (b"\x89PNG\r\n\x1a\n\0\0", Sort::Image("image/png")),
             (b"\xff\xd8\xff\xe0", Sort::Image("image/jpeg")),
             (b"GIF89a", Sort::Image("image/gif")),
             (b"RIFF\x10\0\0\0WEBPVP8 ", Sort::Image("image/webp")),
             (b"RIFF\x10\0\0\0WAVEfmt ", Sort::Binary),
             (b"\xff\xfeh\0i\0", Sort::Utf16),
+            (b"\xff\xfe\0\0h\0\0\0", Sort::Utf32),
+            (b"\0\0\xfe\xff\0\0\0h", Sort::Utf32),
             (b"caf\xe9\n", Sort::Text),
             (b"", Sort::Text),
         ];

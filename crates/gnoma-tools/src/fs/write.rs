@@ -183,8 +183,9 @@ impl<'a> PlannedWrite<'a> {
 /// The refusal for a character that the encoding of the file does not have.
 pub(super) fn lacks(name: &str, form: TextForm, error: &Unencodable) -> Refusal {
     let encoding = form.name().unwrap_or("UTF-8");
+    let is_in = if form.is_assumed() { "is not UTF-8 and is read as" } else { "is in" };
     Refusal::Failed(format!(
-        "`{name}` is in {encoding}, which does not have the `{}` of line {}; nothing was written. Use other \
+        "`{name}` {is_in} {encoding}, which does not have the `{}` of line {}; nothing was written. Use other \
          characters, or convert the file first with `iconv`",
         error.character, error.line
     ))
@@ -276,6 +277,7 @@ mod tests {
         for (old, content, new, said) in [
             (&b"\xef\xbb\xbfhello\n"[..], "bye\n", &b"\xef\xbb\xbfbye\n"[..], "byte order mark"),
             (b"a\r\nb\r\n", "a\nc\n", b"a\r\nc\r\n", "CRLF line ends"),
+            (b"a\rb\r", "a\nc\n", b"a\rc\r", "CR line ends"),
             (b"\xef\xbb\xbfa\r\n", "b\n", b"\xef\xbb\xbfb\r\n", "byte order mark, CRLF line ends"),
             (b"\xff\xfea\0\n\0", "\u{e9}\n", b"\xff\xfe\xe9\0\n\0", "UTF-16"),
             (b"caf\xe9\n", "cafés\n", b"caf\xe9s\n", "Windows-1252"),

@@ -24,7 +24,7 @@ use super::{
             sse::{Event, Events},
         },
     },
-    post::{self, Message, net_error},
+    post::{self, Message, net_error, page_title},
     state::HttpShared,
 };
 
@@ -53,7 +53,7 @@ impl Inbox<'_> {
         if kind.starts_with("text/event-stream") {
             return self.streamed(reply.into_body(), id).await;
         }
-        let body = reply.into_bytes(MAX_MESSAGE_BYTES + 1).await.map_err(net_error)?;
+        let (body, broken) = reply.into_bytes_until_broken(MAX_MESSAGE_BYTES + 1).await;
         if body.len() > MAX_MESSAGE_BYTES {
             let why = format!("it is larger than {MAX_MESSAGE_BYTES} bytes");
             return Err(CallError::Unreadable(why));
@@ -63,14 +63,21 @@ impl Inbox<'_> {
         if ["data:", "event:", "id:", ":"].iter().any(|field| start.starts_with(field)) {
             return self.whole_stream(start, id);
         }
-        if let Some(outcome) = self.receive(&text, Some(id)) {
-            return outcome;
+        match (self.receive(&text, Some(id)), broken) {
+            // What has come is no answer because the rest is missing.
+            (None | Some(Err(CallError::Unreadable(_))), Some(error)) => {
+                return Err(net_error(error));
+            }
+            (Some(outcome), _) => return outcome,
+            (None, None) => {}
         }
+        let title = page_title(&text).map(|title| format!("a page titled `{title}`, "));
+        let title = title.unwrap_or_default();
         let kind = kind.split(';').next().unwrap_or_default();
         Err(CallError::Unreadable(match (text.trim().is_empty(), kind) {
             (true, _) => format!("HTTP {status} without content"),
             (false, "") => "it is no message of the protocol".to_owned(),
-            (false, kind) => format!("`{kind}` that is no message of the protocol"),
+            (false, kind) => format!("{title}`{kind}` that is no message of the protocol"),
         }))
     }
 
@@ -166,6 +173,9 @@ impl Inbox<'_> {
                 Incoming::Response(of, outcome) if Some(of) == id => {
                     answer = Some(outcome.map_err(CallError::Refused));
                 }
+                Incoming::Unaddressed(result) if id.is_some() => {
+                    answer = answer.or(Some(Ok(result)));
+                }
                 Incoming::Orphan(error) if id.is_some() => {
                     answer = answer.or(Some(Err(CallError::Refused(error))));
                 }
@@ -179,6 +189,7 @@ impl Inbox<'_> {
                 Incoming::Request(id, method, params) => self.answer_request(id, method, params),
                 Incoming::Response(..)
                 | Incoming::Orphan(_)
+                | Incoming::Unaddressed(_)
                 | Incoming::Unreadable(_)
                 | Incoming::Noise => {}
             }

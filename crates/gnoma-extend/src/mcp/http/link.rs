@@ -21,11 +21,11 @@ use super::{
         limits::STREAM_WAIT,
         oauth::Authorizer,
         version::{self, STATELESS},
-        wire::rpc,
+        wire::rpc::{self, RpcError},
     },
     answer::{Answering, Inbox},
     events, headers,
-    post::{self, Message, is_session_lost},
+    post::{self, Message, is_session_lost, lacks_handshake},
     state::HttpShared,
 };
 
@@ -119,8 +119,10 @@ impl HttpLink {
             Err(error) if session > 0 && is_lost(&error) => {
                 self.reopen(session).await?;
                 // A refusal with status 200 may be a tool's words about a session of its own: the call may have run.
-                let may_have_run =
-                    matches!(&error, CallError::Refused(said) if said.code != NO_SESSION);
+                let may_have_run = matches!(
+                    &error,
+                    CallError::Refused(said) if said.code != NO_SESSION && !is_unbegun(said)
+                );
                 if may_have_run && outgoing.method == CALL {
                     return Err(error);
                 }
@@ -230,8 +232,35 @@ fn is_lost(error: &CallError) -> bool {
     match error {
         CallError::SessionLost(_) => true,
         CallError::Refused(error) => {
-            OF_SERVERS.contains(&error.code) && is_session_lost(0, Some(error), &error.message)
+            let is_of_server = OF_SERVERS.contains(&error.code);
+            is_unbegun(error) || (is_of_server && is_session_lost(0, Some(error), &error.message))
         }
         _ => false,
+    }
+}
+
+/// Returns whether a server refuses a request because no handshake came before it, so that it has not worked on it.
+fn is_unbegun(error: &RpcError) -> bool {
+    /// Servers of several SDKs refuse with these codes: the request is not there yet, or its parameters are not valid yet.
+    const CODES: [i64; 2] = [-32002, -32602];
+    CODES.contains(&error.code) && lacks_handshake(&error.message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_knows_of_no_handshake_has_lost_the_session() {
+        for (code, said, is_so) in [
+            (-32002, "Server not initialized", true),
+            (-32602, "Received request before initialization was complete", true),
+            (-32001, "Session not found", true),
+            (-32602, "invalid params: session id unknown", false),
+            (-32002, "Resource not found", false),
+            (-32603, "database not initialized", false),
+        ] {
+            assert_eq!(is_lost(&CallError::Refused(RpcError::new(code, said))), is_so, "{said}");
+        }
     }
 }

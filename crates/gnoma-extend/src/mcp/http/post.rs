@@ -215,6 +215,8 @@ async fn refusal(shared: &HttpShared, reply: Reply) -> CallError {
     let is_page = reply.header("content-type").is_some_and(|kind| kind.contains("html"));
     let body = reply.into_bytes(MAX_REFUSAL_BYTES).await.unwrap_or_default();
     let text = String::from_utf8_lossy(&body).into_owned();
+    let start = text.trim_start().to_ascii_lowercase();
+    let is_page = is_page || start.starts_with("<!doctype html") || start.starts_with("<html");
     let error = rpc::read(&text).into_iter().find_map(|message| match message {
         Incoming::Response(_, Err(error)) | Incoming::Orphan(error) => Some(error),
         _ => None,
@@ -226,9 +228,23 @@ async fn refusal(shared: &HttpShared, reply: Reply) -> CallError {
     }
     match error {
         Some(error) => CallError::Refused(error),
-        None if is_page => CallError::Status(status, String::new()),
+        None if is_page => CallError::Status(status, page_title(&text).unwrap_or_default()),
         None => CallError::Status(status, text),
     }
+}
+
+/// The title of a page in HTML, on one line.
+pub(super) fn page_title(text: &str) -> Option<String> {
+    const BEGIN: &str = "<title";
+    /// Longest title that is shown, in bytes.
+    const MAX_SHOWN_BYTES: usize = 80;
+    let lower = text.to_ascii_lowercase();
+    let at = lower.find(BEGIN)? + BEGIN.len();
+    let begin = at + lower.get(at..)?.find('>')? + 1;
+    let end = begin + lower.get(begin..)?.find('<')?;
+    let title = text.get(begin..end)?.split_whitespace().collect::<Vec<_>>().join(" ");
+    let title = gnoma_core::cut::head(&title, MAX_SHOWN_BYTES).to_owned();
+    Some(title).filter(|title| !title.is_empty())
 }
 
 /// Returns whether a refusal means that the server does not know the session. Servers have many words for it.
@@ -237,11 +253,18 @@ pub(super) fn is_session_lost(status: u16, error: Option<&RpcError>, said: &str)
     if error.is_some_and(|error| error.code == METHOD_NOT_FOUND) {
         return false;
     }
-    let said = said.to_lowercase();
-    let is_about_session = (said.contains("session") && is_about_loss(&said))
-        || said.contains("not initialized")
-        || said.contains("uninitialized");
+    let lower = said.to_lowercase();
+    let is_about_session =
+        (lower.contains("session") && is_about_loss(&lower)) || lacks_handshake(&lower);
     GONE.contains(&status) || is_about_session
+}
+
+/// Returns whether a server says that nobody has begun a session with it.
+pub(super) fn lacks_handshake(said: &str) -> bool {
+    const WORDS: [&str; 4] =
+        ["not initialized", "uninitialized", "not been initialized", "before initialization"];
+    let said = said.to_lowercase();
+    WORDS.iter().any(|word| said.contains(word))
 }
 
 fn is_about_loss(said: &str) -> bool {
@@ -266,6 +289,18 @@ fn is_about_loss(said: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_page_is_known_by_its_title() {
+        for (page, title) in [
+            ("<html><head><TITLE lang=de>\n Sign\n in </TITLE>", Some("Sign in")),
+            ("<title></title>", None),
+            ("<title>cut", None),
+            ("<p>no title</p>", None),
+        ] {
+            assert_eq!(page_title(page).as_deref(), title, "{page}");
+        }
+    }
 
     #[test]
     fn a_lost_session_is_known_by_its_status_or_its_words() {

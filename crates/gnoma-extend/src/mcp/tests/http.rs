@@ -56,7 +56,7 @@ fn methods(server: &Server, wanted: &str) -> usize {
 
 #[tokio::test]
 async fn a_lost_session_is_begun_anew_and_the_call_repeated() {
-    let refusals: [fn(&Value) -> Reply; 5] = [
+    let refusals: [fn(&Value) -> Reply; 7] = [
         |_| {
             Reply::json(
                 400,
@@ -67,6 +67,8 @@ async fn a_lost_session_is_begun_anew_and_the_call_repeated() {
         |_| Reply::text(404, "Session not found"),
         |id| error(200, id, -32001, "Session expired"),
         |id| error(400, id, -32000, "Bad Request: Server not initialized"),
+        |id| error(200, id, -32002, "Server not initialized"),
+        |id| error(200, id, -32602, "Received request before initialization was complete"),
     ];
     for refusal in refusals {
         let server = start(move |request, method, count| {
@@ -76,6 +78,58 @@ async fn a_lost_session_is_begun_anew_and_the_call_repeated() {
         one.connect().await;
         assert_eq!(one.call("mcp__s__hello", "{}").await, "hello");
         assert_eq!((methods(&server, "tools/call"), methods(&server, "initialize")), (2, 2));
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_was_cut_off_or_is_a_page_is_named_as_such() {
+    let whole = json!({"jsonrpc": "2.0", "id": 3, "result": {"content": []}}).to_string();
+    let page = "<html><head><title>Sign in to Work</title></head></html>";
+    for (reply, said) in [
+        (Reply::json(200, whole.clone()).ending(End::Reset(20)), "whether the call had an effect"),
+        (Reply::text(200, page).header("content-type", "text/html"), "`Sign in to Work`"),
+        (Reply::text(502, page).header("content-type", "text/html"), "HTTP 502: Sign in to Work"),
+        (Reply::text(401, ""), "run `gnoma mcp login s`"),
+        (Reply::text(403, "no"), "its `url` in"),
+    ] {
+        let server = start(move |_, method, _| (method == "tools/call").then(|| reply.clone()));
+        let one = one(&server);
+        one.connect().await;
+        let answer = one.call("mcp__s__hello", "{}").await;
+        assert!(answer.starts_with("failed: ") && answer.contains(said), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_result_without_an_id_is_the_answer_to_the_only_request() {
+    let result = json!({"content": [{"type": "text", "text": "hello"}]});
+    for id in [json!({"jsonrpc": "2.0", "id": null}), json!({"jsonrpc": "2.0"})] {
+        let mut answer = id;
+        answer["result"] = result.clone();
+        let server = start(move |_, method, _| {
+            (method == "tools/call").then(|| Reply::json(200, answer.to_string()))
+        });
+        let one = one(&server);
+        one.connect().await;
+        assert_eq!(one.call("mcp__s__hello", "{}").await, "hello");
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_address_is_named_with_what_it_may_be() {
+    for (path, status, said) in [
+        ("/sse", 405, "older transport"),
+        ("/sse", 404, "older transport"),
+        ("/x", 404, "/x`: check that its `url`"),
+    ] {
+        let server = start(move |_, _, _| Some(Reply::text(status, "")));
+        let reach = ServerReach::Http {
+            url: format!("{}{path}", server.url()),
+            headers: Default::default(),
+        };
+        let one = OneServer::new(definition(reach), std::path::Path::new("/"));
+        let why = format!("{:?}", one.connect().await.seen.state);
+        assert!(why.contains(said), "{why}");
     }
 }
 

@@ -49,7 +49,7 @@ fn listed<T: ListElement>(answer: &Value, show: impl Fn(&T) -> String) -> String
     all.take(answer);
     let elements = all.elements.iter().map(show);
     elements
-        .chain(all.faults.iter().map(|fault| format!("left out: {fault}")))
+        .chain(all.faults().iter().map(|fault| format!("left out: {fault}")))
         .collect::<Vec<_>>()
         .join("\n")
 }

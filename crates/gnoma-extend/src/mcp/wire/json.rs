@@ -22,6 +22,18 @@ pub(crate) fn read(text: &str) -> Option<Value> {
     reader.rest.is_empty().then_some(value)
 }
 
+/// Reads the JSON document that a text begins with, and gives what is behind it.
+pub(super) fn read_first(text: &str) -> Option<(Value, &str)> {
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    let mut values = serde_json::Deserializer::from_str(text).into_iter();
+    if let Some(Ok(value)) = values.next() {
+        return Some((value, text.get(values.byte_offset()..)?));
+    }
+    let mut reader = LenientReader { rest: text };
+    let value = reader.value(0)?;
+    Some((value, reader.rest))
+}
+
 struct LenientReader<'a> {
     rest: &'a str,
 }

@@ -58,6 +58,8 @@ pub(crate) enum Incoming {
     Response(u64, Result<Value, RpcError>),
     /// An error that belongs to no request.
     Orphan(RpcError),
+    /// A result that does not say of which request it is.
+    Unaddressed(Value),
     /// Something that it wants to be answered, with the id as it wrote it.
     Request(Value, String, Value),
     /// Something that it tells.
@@ -77,16 +79,43 @@ pub(crate) fn read(text: &str) -> Vec<Incoming> {
     }
 }
 
-/// Reads a message that a log without a line end stands before, or that is broken.
+/// Reads messages of a line that is no single document: several in a row, with a log without a line end before or behind
+/// them; or one that is broken.
 fn read_from_middle(text: &str) -> Vec<Incoming> {
     const BEGIN: &str = "{\"jsonrpc\"";
-    let begin = text.find(BEGIN).filter(|at| *at > 0);
-    if let Some(value) = begin.and_then(|at| json::read(text.get(at..)?)) {
-        return vec![classify(&value)];
+    /// Places that are tried.
+    const MAX_STARTS: usize = 16;
+    let text = text.trim_start_matches('\u{feff}').trim();
+    let is_document = text.starts_with(['{', '[']);
+    if let Some((messages, _)) = read_row(text).filter(|_| is_document) {
+        return messages;
     }
-    let is_message = text.trim_start().starts_with(['{', '[']) && text.contains("\"jsonrpc\"");
-    let unreadable = || Incoming::Unreadable(find_id(text));
-    vec![if is_message { unreadable() } else { Incoming::Noise }]
+    for (at, _) in text.match_indices(BEGIN).take(MAX_STARTS) {
+        let Some((messages, behind)) = text.get(at..).and_then(read_row) else { continue };
+        // What ends before the end of a broken message may be a part of it.
+        if !is_document || behind.is_empty() {
+            return messages;
+        }
+    }
+    let is_message = is_document && text.contains("\"jsonrpc\"");
+    vec![if is_message { Incoming::Unreadable(find_id(text)) } else { Incoming::Noise }]
+}
+
+/// Reads the documents that a text begins with, one behind the other; at least one of them is a message. Also gives what
+/// is behind them.
+fn read_row(text: &str) -> Option<(Vec<Incoming>, &str)> {
+    let (mut messages, mut rest) = (Vec::new(), text);
+    while rest.starts_with(['{', '[']) {
+        let Some((value, behind)) = json::read_first(rest) else { break };
+        match value {
+            Value::Array(all) => messages.extend(all.iter().map(classify)),
+            value => messages.push(classify(&value)),
+        }
+        rest = behind.trim_start();
+    }
+    let is_read =
+        |message: &Incoming| !matches!(message, Incoming::Noise | Incoming::Unreadable(_));
+    messages.iter().any(is_read).then_some((messages, rest))
 }
 
 /// A request, in the words of the wire.
@@ -128,10 +157,18 @@ fn classify(message: &Value) -> Incoming {
         (Some(id), None, Some(result)) => Incoming::Response(id, Ok(result.clone())),
         (Some(id), Some(error), _) => Incoming::Response(id, Err(RpcError::read(error))),
         (None, Some(error), None) => Incoming::Orphan(RpcError::read(error)),
+        (None, None, Some(result)) if is_without_id(fields) => {
+            Incoming::Unaddressed(result.clone())
+        }
         // A log in JSON has an id of its own, perhaps, but is no message.
         (id, _, _) if fields.contains_key("jsonrpc") => Incoming::Unreadable(id),
         _ => Incoming::Noise,
     }
+}
+
+/// Whether a message has no id, or `null` as its id.
+fn is_without_id(fields: &Map<String, Value>) -> bool {
+    fields.contains_key("jsonrpc") && fields.get("id").is_none_or(Value::is_null)
 }
 
 /// The number of one of our requests, also where a server writes it as text.
@@ -190,6 +227,37 @@ mod tests {
         assert_eq!(read(r#"[{"id":1,"result":{}},{"id":2,"result":{}}]"#).len(), 2);
         let null = one(r#"{"jsonrpc":"2.0","id":7,"result":null}"#);
         assert_eq!(null, Incoming::Response(7, Ok(Value::Null)));
+    }
+
+    #[test]
+    fn several_messages_on_one_line_are_all_read() {
+        let answer = r#"{"jsonrpc":"2.0","id":7,"result":1}"#;
+        let tells = r#"{"jsonrpc":"2.0","method":"m"}"#;
+        let is_answer = || Incoming::Response(7, Ok(json!(1)));
+        let is_told = || Incoming::Notification("m".to_owned(), Value::Null);
+        for (text, messages) in [
+            (format!("{tells}{answer}"), vec![is_told(), is_answer()]),
+            (format!("{answer} {tells}"), vec![is_answer(), is_told()]),
+            (format!("[{answer}]{tells}"), vec![is_answer(), is_told()]),
+            (format!("INFO begun{tells}{answer}"), vec![is_told(), is_answer()]),
+            (format!("[info] begun {answer}"), vec![is_answer()]),
+            (format!("{answer} done in 3 ms"), vec![is_answer()]),
+            (format!("{answer}{{\"jsonrpc\":"), vec![is_answer()]),
+        ] {
+            assert_eq!(read(&text), messages, "{text}");
+        }
+        let inside = format!(r#"{{"jsonrpc":"2.0","id":3,"result":{{"x":bad,"y":{answer}}}}}"#);
+        assert_eq!(read(&inside), [Incoming::Unreadable(Some(3))]);
+    }
+
+    #[test]
+    fn a_result_without_an_id_is_one() {
+        for text in [r#"{"jsonrpc":"2.0","id":null,"result":1}"#, r#"{"jsonrpc":"2.0","result":1}"#]
+        {
+            assert_eq!(one(text), Incoming::Unaddressed(json!(1)), "{text}");
+        }
+        assert_eq!(one(r#"{"result":1}"#), Incoming::Noise);
+        assert_eq!(one(r#"{"jsonrpc":"2.0","id":{},"result":1}"#), Incoming::Unreadable(None));
     }
 
     #[test]

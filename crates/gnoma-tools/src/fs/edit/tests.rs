@@ -122,10 +122,11 @@ async fn editing_an_unread_file_does_not_count_as_reading_it() {
 #[tokio::test]
 async fn bytes_outside_the_edit_survive() {
     let bench = Bench::new();
-    let files: [(&[u8], &[u8]); 4] = [
+    let files: [(&[u8], &[u8]); 5] = [
         (b"\xef\xbb\xbfa\r\nKEY\r\nb\r\n", b"\xef\xbb\xbfa\r\n1\r\n2\r\nb\r\n"),
         (b"caf\xe9\xff\nKEY\n\x80", b"caf\xe9\xff\n1\n2\n\x80"),
-        (b"a\rb KEY", b"a\rb 1\n2"),
+        (b"a\rb KEY", b"a\rb 1\r2"),
+        (b"a\rb KEY\n", b"a\rb 1\n2\n"),
         (b"\0\x01KEY\n\n\n", b"\0\x011\n2\n\n\n"),
     ];
     for (before, after) in files {

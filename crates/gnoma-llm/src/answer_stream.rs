@@ -75,7 +75,10 @@ fn is_of_answer(event: &StreamEvent) -> bool {
 
 /// Whether an event brings more of what the model wrote.
 fn is_content(event: &StreamEvent) -> bool {
-    let is_about = matches!(event, StreamEvent::Started { .. } | StreamEvent::Usage(_));
+    let is_about = matches!(
+        event,
+        StreamEvent::Started { .. } | StreamEvent::Usage(_) | StreamEvent::UnknownStop { .. }
+    );
     is_of_answer(event) && !is_about && !matches!(event, StreamEvent::Stop(_))
 }
 

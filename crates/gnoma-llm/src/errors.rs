@@ -170,9 +170,18 @@ pub(crate) fn is_window_word(reason: &str) -> bool {
             | "context_window_exceeded"
             | "context_length_exceeded"
             | "max_context_length"
+            | "model_length"
             | "context_length"
             | "context_limit"
     )
+}
+
+/// An answer that the server ended with `word`, a failure, before it was complete.
+pub(crate) fn broken_off(profile: &Profile, word: &str) -> ProviderError {
+    let message = format!("the server broke the answer off (`{word}`)");
+    let mut error = ProviderError::new(ErrorKind::ServerError, &profile.name, message);
+    error.hint = remedy::of(profile, error.kind, None);
+    error
 }
 
 /// A prompt that fills the model's window, so that nothing or not all could be answered.

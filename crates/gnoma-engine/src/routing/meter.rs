@@ -73,6 +73,7 @@ impl Meter {
             | StreamEvent::Redacted { .. }
             | StreamEvent::ToolCallStart { .. }
             | StreamEvent::ToolCallDone { .. }
+            | StreamEvent::UnknownStop { .. }
             | StreamEvent::Stop(_) => (),
         }
     }

@@ -362,6 +362,7 @@ fn says_something(event: &StreamEvent) -> bool {
         }
         StreamEvent::RateLimits { .. }
         | StreamEvent::Adapted { .. }
+        | StreamEvent::UnknownStop { .. }
         | StreamEvent::Started { .. }
         | StreamEvent::Signature { .. }
         | StreamEvent::Item { .. }

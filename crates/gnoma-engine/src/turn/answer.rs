@@ -44,6 +44,11 @@ impl AnswerDraft {
         !self.parts.has_content() && !self.is_full() && !self.parts.usage().is_some_and(is_spent)
     }
 
+    /// The provider's word for the end, where gnoma does not know it.
+    pub(super) fn unknown_stop(&self) -> Option<&str> {
+        self.parts.unknown_stop()
+    }
+
     /// The stop reason in the light of what has come.
     pub(super) fn settled(&self, stop: StopReason) -> StopReason {
         self.parts.settled(stop)

@@ -10,6 +10,7 @@ use crate::{
     Profile,
     arguments::{UnfilledCalls, text_of},
     dialect::{Decode, Events, Frame},
+    end_reason::EndReason,
     errors,
     names::NameMap,
 };
@@ -63,7 +64,8 @@ impl Decode for OllamaDecoder {
                 ..Usage::default()
             }));
             self.stopped = true;
-            out.push_back(StreamEvent::Stop(self.stop(line.done_reason.as_str())));
+            let stop = self.stop(line.done_reason.as_str(), out)?;
+            out.push_back(StreamEvent::Stop(stop));
         }
         Ok(())
     }
@@ -144,12 +146,15 @@ impl OllamaDecoder {
     }
 
     /// `stop` is said of calls too.
-    fn stop(&self, reason: &str) -> StopReason {
-        match reason {
-            "length" => StopReason::MaxTokens,
-            "" | "stop" | "tool_calls" if self.called => StopReason::ToolUse,
-            "" | "stop" => StopReason::EndTurn,
-            _ => StopReason::Other,
-        }
+    fn stop(&self, reason: &str, out: &mut Events) -> Result<StopReason, ProviderError> {
+        let stop = match EndReason::read(reason) {
+            Some(end) => end.settle(&self.profile, out)?,
+            None => StopReason::EndTurn,
+        };
+        Ok(match stop {
+            StopReason::EndTurn | StopReason::ToolUse if self.called => StopReason::ToolUse,
+            StopReason::ToolUse => StopReason::EndTurn,
+            stop => stop,
+        })
     }
 }

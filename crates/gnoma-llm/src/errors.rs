@@ -9,6 +9,7 @@ mod facts;
 mod keys;
 mod kind;
 mod overflow;
+mod overflow_words;
 mod quote;
 mod remedy;
 

@@ -75,7 +75,7 @@ fn google_tells_the_wait_in_the_body() {
 #[test]
 fn vendors_words_are_understood() {
     use ErrorKind::{
-        Auth, BadRequest, ContextTooLong, NotFound, Overloaded, Quota, RateLimited, ServerError,
+        Auth, BadRequest, ContextTooLong, Forbidden, NotFound, Overloaded, Quota, RateLimited, ServerError,
         Timeout,
     };
     let table = [
@@ -287,6 +287,18 @@ fn vendors_words_are_understood() {
             RateLimited,
         ),
         (400, r#"{"error":{"code":"1261","message":"Prompt exceeds max length"}}"#, ContextTooLong),
+        (400, r#"{"error":{"code":"1261","message":"Prompt 超长"}}"#, ContextTooLong),
+        // iFlytek, Baidu
+        (400, r#"{"header":{"code":10907,"message":"token数量超过上限"}}"#, ContextTooLong),
+        (400, r#"{"error_code":336007,"error_msg":"the max input characters is 5120, input is too long"}"#, ContextTooLong),
+        // Gateways that give a status of their own.
+        (403, r#"{"error":{"message":"Total tokens (9000) exceed the limit"}}"#, ContextTooLong),
+        (406, r#"{"message":"Max context exceeded"}"#, ContextTooLong),
+        (502, r#"{"error":{"message":"The request is too long: 9000 tokens"}}"#, ContextTooLong),
+        (503, r#"{"error":{"message":"请求内容过长"}}"#, ContextTooLong),
+        (502, "<html><h1>502 Bad Gateway</h1></html>", Overloaded),
+        (503, r#"{"error":{"message":"too many requests in the queue, at most 100"}}"#, Overloaded),
+        (403, r#"{"error":{"message":"You exceeded the tokens of your monthly plan"}}"#, Forbidden),
     ];
     let profile = Profile::new("p", Protocol::OpenAi, "http://x");
     for (status, body, kind) in table {

@@ -188,7 +188,7 @@ async fn a_key_that_is_missing_or_wrong_is_named() {
         let server = Server::start(move |_| reply.clone()).unwrap();
         let mut profile = endpoint.profile(&server.url());
         let variable = profile.key_variable.clone();
-        let missing = format!("export {variable} or set `provider.api_keys.");
+        let missing = format!("export {variable}=…, or set `provider.api_keys.");
         let wrong = format!("rejected the key: check {variable}");
         for (key, hint) in [(None, &missing), (Some("s3cret"), &wrong)] {
             profile.key = key.map(|key| Secret::new(key.to_owned()));

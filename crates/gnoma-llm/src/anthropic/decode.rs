@@ -260,11 +260,11 @@ impl AnthropicDecoder {
 
     /// The answer is over.
     fn stop(&mut self, out: &mut Events) -> Result<(), ProviderError> {
-        self.ended = true;
         let stop = match &self.stop {
             Some(end) => end.settle(&self.profile, out)?,
             None => StopReason::EndTurn,
         };
+        self.ended = true;
         for open in self.open.drain(..) {
             open.close(out);
         }

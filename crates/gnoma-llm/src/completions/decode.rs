@@ -105,12 +105,12 @@ impl<F: Flavour> CompletionsDecoder<F> {
     }
 
     fn end(&mut self, out: &mut Events) -> Result<(), ProviderError> {
-        self.ended = true;
         self.flavour.finish(&mut self.blocks, out);
         let stop = match &self.end {
             Some(end) => end.settle(&self.profile, out)?,
             None => StopReason::Other,
         };
+        self.ended = true;
         self.blocks.finish(out);
         out.push_back(StreamEvent::Stop(self.blocks.stop_reason(stop)));
         Ok(())

@@ -63,8 +63,8 @@ impl Decode for OllamaDecoder {
                 output: line.eval_count.0.unwrap_or_default(),
                 ..Usage::default()
             }));
-            self.stopped = true;
             let stop = self.stop(line.done_reason.as_str(), out)?;
+            self.stopped = true;
             out.push_back(StreamEvent::Stop(stop));
         }
         Ok(())

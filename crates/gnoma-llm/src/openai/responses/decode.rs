@@ -156,7 +156,6 @@ impl ResponsesDecoder {
         let counted = response.usage.and_then(|raw| serde_json::from_str(raw.get()).ok());
         out.extend(counted.map(|counted| StreamEvent::Usage(usage(&counted))));
         let reason = response.incomplete_details.unwrap_or_default().reason;
-        self.stopped = true;
         let stop = match (status, EndReason::read(reason.as_str())) {
             ("completed", Some(EndReason::WindowFull)) => {
                 EndReason::WindowFull.settle(&self.profile, out)?

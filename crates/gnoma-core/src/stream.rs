@@ -230,6 +230,15 @@ impl Accumulator {
         })
     }
 
+    /// Whether nothing has arrived but white space.
+    #[must_use]
+    pub fn is_blank(&self) -> bool {
+        self.drafts.iter().all(|draft| match draft {
+            Draft::Text(text) => text.text.trim().is_empty(),
+            Draft::Call { .. } | Draft::Thinking(_) | Draft::Redacted(_) => false,
+        })
+    }
+
     /// Whether a call has begun.
     #[must_use]
     pub fn has_call(&self) -> bool {

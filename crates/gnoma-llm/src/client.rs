@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use crate::{
     Profile, Protocol,
     adapt::{self, Adaptation, RefusedRequest},
-    answer_stream::{AnswerState, AnswerStream, Reading},
+    answer_stream::{AnswerLimits, AnswerState, AnswerStream, Reading},
     body::Encoder,
     dialect::{Dialect, Events},
     errors,
@@ -203,7 +203,12 @@ impl Endpoint {
         let wrapped = |format: &_| AnswerCalls::new(format::is_wrapped(format));
         let answer_calls = asked.format.as_ref().filter(|_| as_call).map(wrapped);
         let decoder = self.dialect.decoder(names);
-        let reading = Reading::new(reply.into_body(), decoder, events, text_calls, answer_calls);
+        let limits = AnswerLimits {
+            most: request.max_output_tokens,
+            window: request.context_window,
+        };
+        let body = reply.into_body();
+        let reading = Reading::new(body, decoder, events, text_calls, answer_calls, limits);
         AnswerState::Reading(Box::new(reading))
     }
 

@@ -233,6 +233,13 @@ fn no_output_at_the_limit_compacts_the_conversation() {
 }
 
 #[test]
+fn white_space_at_the_limit_is_a_full_window() {
+    let mut turn = started(Limits::default());
+    let fx = feed(&mut turn, [text(" "), stop(StopReason::MaxTokens)]);
+    assert!(compacts(&fx), "{fx:?}");
+}
+
+#[test]
 fn output_limit_spent_on_hidden_reasoning_is_no_full_window() {
     let mut turn = started(Limits::default());
     let usage = Usage { input: 9, output: 500, ..Usage::default() };

@@ -52,7 +52,8 @@ pub(crate) fn idle(root: &Path) -> Vec<String> {
     said
 }
 
-/// Which of the sections hold something. What cannot be read may hold all of them.
+/// Which of the sections hold something. A file that cannot be read is named where its rules are applied, see
+/// [`crate::claude_rules`].
 fn configured(path: &Path) -> Vec<String> {
     // A pipe is not opened: that would wait for whoever fills it.
     let Ok(facts) = path.metadata() else { return Vec::new() };
@@ -61,11 +62,10 @@ fn configured(path: &Path) -> Vec<String> {
     let is_read = facts.is_file() && File::open(path).is_ok_and(&mut read);
     let value: Option<Value> = gnoma_core::json::from_hand(&text).ok().filter(|_| is_read);
     let holds = |section: &&str| match value.as_ref().map(|value| value.pointer(section)) {
-        Some(None | Some(Value::Null)) => false,
+        None | Some(None | Some(Value::Null)) => false,
         Some(Some(Value::Object(fields))) => !fields.is_empty(),
         Some(Some(Value::Array(items))) => !items.is_empty(),
-        // What is no JSON may hold any of them.
-        None | Some(Some(_)) => true,
+        Some(Some(_)) => true,
     };
     let name = |section: &str| format!("`{}`", section.trim_start_matches('/').replace('/', "."));
     SECTIONS.into_iter().filter(holds).map(name).collect()
@@ -95,9 +95,10 @@ mod tests {
         put(".claude/settings.local.json", "{ not JSON, \"sandbox\"");
         put(".codex/config.toml", "notify = ['c4nary']");
         let said = idle(root.path()).join("\n");
-        for part in ["settings.json` has `permissions.allow`:", "settings.local.json", ".codex"] {
+        for part in ["settings.json` has `permissions.allow`:", ".codex"] {
             assert!(said.contains(part), "{part}: {said}");
         }
+        assert!(!said.contains("settings.local.json"), "nobody knows what it has: {said}");
         assert!(!said.contains("c4nary"), "{said}");
     }
 }

@@ -2,9 +2,10 @@
 
 use std::fs;
 
-use gnoma_core::RawJson;
+use gnoma_core::{RawJson, json};
 use gnoma_host::HostError;
 use gnoma_schema::{MAX_SCHEMA_BYTES, Schema};
+use serde_json::Value;
 
 use crate::environment::ProcessEnvironment;
 
@@ -48,9 +49,11 @@ pub(crate) fn read(given: &str, around: &ProcessEnvironment) -> Result<AnswerSch
         };
         (text.map_err(unread)?, place)
     };
+    // What is no JSON goes on as it is, so that the schema says where.
+    let text = json::from_hand::<Value>(&text).map_or(text, |value| value.to_string());
     let schema = Schema::parse(&text)
         .map_err(|error| HostError::usage(format!("--json-schema: {error}{place}")))?;
-    let text = RawJson::parse(text.trim_start_matches('\u{feff}'))
+    let text = RawJson::parse(&text)
         .map_err(|error| HostError::usage(format!("--json-schema: {error}{place}")))?;
     Ok(AnswerSchema { text, schema })
 }

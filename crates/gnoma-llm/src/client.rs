@@ -177,8 +177,17 @@ impl Endpoint {
         let tools = (trials, self.memory.accepted_tools(asked));
         let (error, body, bytes) = (&refused.error, &refused.body, adapt::bytes(request));
         let has_names = self.profile.protocol == Protocol::OpenAi;
-        let refusal =
-            RefusedRequest { error, body, request, fields, sent, pictures, tools, bytes, has_names };
+        let refusal = RefusedRequest {
+            error,
+            body,
+            request,
+            fields,
+            sent,
+            pictures,
+            tools,
+            bytes,
+            has_names,
+        };
         let change = adapt::change(&refusal)?;
         let all = adapt::joined(changes, change.clone())?;
         Some((change, all))
@@ -203,10 +212,8 @@ impl Endpoint {
         let wrapped = |format: &_| AnswerCalls::new(format::is_wrapped(format));
         let answer_calls = asked.format.as_ref().filter(|_| as_call).map(wrapped);
         let decoder = self.dialect.decoder(names);
-        let limits = AnswerLimits {
-            most: request.max_output_tokens,
-            window: request.context_window,
-        };
+        let limits =
+            AnswerLimits { most: request.max_output_tokens, window: request.context_window };
         let body = reply.into_body();
         let reading = Reading::new(body, decoder, events, text_calls, answer_calls, limits);
         AnswerState::Reading(Box::new(reading))

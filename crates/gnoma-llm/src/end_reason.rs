@@ -217,16 +217,38 @@ mod tests {
     #[test]
     fn finish_reasons_in_new_spellings_keep_their_meaning() {
         for (words, stop) in [
-            (&["stop", "STOP", "end_turn", "eos", "eos_token", "completed", "stop_token"][..],
-             StopReason::EndTurn),
+            (
+                &["stop", "STOP", "end_turn", "eos", "eos_token", "completed", "stop_token"][..],
+                StopReason::EndTurn,
+            ),
             (&["tool_calls", "function_call", "tool_use", "toolUse"], StopReason::ToolUse),
-            (&["length", "max_tokens", "MAX_TOKENS", "maxTokens", "limit", "token_limit",
-               "max_output_tokens", "truncated"],
-             StopReason::MaxTokens),
+            (
+                &[
+                    "length",
+                    "max_tokens",
+                    "MAX_TOKENS",
+                    "maxTokens",
+                    "limit",
+                    "token_limit",
+                    "max_output_tokens",
+                    "truncated",
+                ],
+                StopReason::MaxTokens,
+            ),
             (&["stop_sequence"], StopReason::StopSequence),
-            (&["content_filter", "sensitive", "safety", "SAFETY", "BLOCKLIST", "SPII",
-               "guardrail_intervened", "contentFiltered"],
-             StopReason::ContentFilter),
+            (
+                &[
+                    "content_filter",
+                    "sensitive",
+                    "safety",
+                    "SAFETY",
+                    "BLOCKLIST",
+                    "SPII",
+                    "guardrail_intervened",
+                    "contentFiltered",
+                ],
+                StopReason::ContentFilter,
+            ),
             (&["refusal"], StopReason::Refusal),
             (&["pause_turn"], StopReason::Pause),
         ] {
@@ -234,7 +256,9 @@ mod tests {
                 assert_eq!(EndReason::read(word), Some(EndReason::Stop(stop)), "{word}");
             }
         }
-        for word in ["model_length", "model_context_window_exceeded", "context_length", "window_full"] {
+        for word in
+            ["model_length", "model_context_window_exceeded", "context_length", "window_full"]
+        {
             assert_eq!(EndReason::read(word), Some(EndReason::WindowFull), "{word}");
         }
     }

@@ -184,7 +184,9 @@ impl Turn {
     /// The failure of an answer that ended with a word that gnoma does not know: it may lack its rest.
     fn unknown_end(&self, word: &str) -> ProviderError {
         let provider = self.origin.as_ref().map_or("provider", |origin| &origin.provider);
-        let text = format!("the answer ended for a reason that gnoma does not know (`{word}`) and may be incomplete");
+        let text = format!(
+            "the answer ended for a reason that gnoma does not know (`{word}`) and may be incomplete"
+        );
         ProviderError::new(ErrorKind::ServerError, provider, text)
             .with_hint("Ask it to continue, or use another model with --model.")
     }

@@ -70,10 +70,8 @@ impl AdaptationMemory {
 
     /// The server has taken these tools of tool servers: trials go on with the next group.
     pub(crate) fn accept_tools(&self, request: &ModelRequest, tools: Vec<String>) {
-        let is_tried = self
-            .of(request)
-            .iter()
-            .any(|change| matches!(change, Adaptation::ToolTrials(_)));
+        let is_tried =
+            self.of(request).iter().any(|change| matches!(change, Adaptation::ToolTrials(_)));
         if tools.is_empty() && !is_tried {
             return;
         }

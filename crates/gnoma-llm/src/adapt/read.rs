@@ -228,7 +228,8 @@ impl ReadRefusal<'_> {
         if let Some(trials) = trials.clone().filter(ToolTrials::is_open) {
             return trials.refused();
         }
-        let unknown = foreign_tools(self.of.request).filter(|name| !accepted.iter().any(|it| it == name));
+        let unknown =
+            foreign_tools(self.of.request).filter(|name| !accepted.iter().any(|it| it == name));
         let begun = ToolTrials::begin(unknown.map(str::to_owned).collect());
         let is_over = trials.as_ref().is_some_and(ToolTrials::is_given_up);
         let begun = begun.filter(|_| !is_over && self.of.request.tools.len() > 1)?;

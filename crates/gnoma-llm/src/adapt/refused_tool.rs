@@ -5,8 +5,7 @@ use std::sync::Arc;
 use gnoma_core::ToolSpec;
 
 /// What lists of tools are called; where one stands within another, the inner one is counted in.
-const LISTS: [&str; 4] =
-    ["function_declarations", "functiondeclarations", "tools", "functions"];
+const LISTS: [&str; 4] = ["function_declarations", "functiondeclarations", "tools", "functions"];
 /// Most signs between the name of a list and the number of a tool: `tools[1`, `tools.1`, `'tools', 1`, `"tools"][1`.
 const MAX_SIGNS: usize = 4;
 /// What stands before the name of a tool.
@@ -90,8 +89,7 @@ pub(super) fn refused_tool(
 /// the answer has a form of its own, which has a schema too.
 pub(super) fn is_about_schema(text: &str, has_form: bool) -> bool {
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    let is_abroad =
-        SCHEMAS_ABROAD.iter().any(|row| row.iter().all(|word| text.contains(word)));
+    let is_abroad = SCHEMAS_ABROAD.iter().any(|row| row.iter().all(|word| text.contains(word)));
     let is_schema = says(&SCHEMAS) || is_abroad;
     let is_of_tool = !has_form || says(&["tool", "function"]) || is_abroad;
     is_schema && is_of_tool && !says(&ANSWER_FORMS) && !says(&CONVERSATION)
@@ -101,9 +99,28 @@ pub(super) fn is_about_schema(text: &str, has_form: bool) -> bool {
 pub(super) fn tool_limit(text: &str, param: Option<&str>, count: usize) -> Option<usize> {
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
     let is_of_list = param == Some("tools")
-        || says(&["'tools'", "`tools`", "\"tools\"", "too many tools", "number of tools", "tools array",
-            "number of functions", "too many functions", "工具数量"]);
-    let is_many = says(&["too long", "too many", "at most", "maximum", "exceed", "limit", "less than", "超过", "最多"]);
+        || says(&[
+            "'tools'",
+            "`tools`",
+            "\"tools\"",
+            "too many tools",
+            "number of tools",
+            "tools array",
+            "number of functions",
+            "too many functions",
+            "工具数量",
+        ]);
+    let is_many = says(&[
+        "too long",
+        "too many",
+        "at most",
+        "maximum",
+        "exceed",
+        "limit",
+        "less than",
+        "超过",
+        "最多",
+    ]);
     if !is_of_list || !is_many || says(&CONVERSATION) {
         return None;
     }
@@ -119,7 +136,8 @@ fn number_in_list(text: &str) -> Option<usize> {
 }
 
 fn number_behind(after: &str) -> Option<usize> {
-    let start = after.find(|c: char| !matches!(c, '[' | ']' | '.' | '/' | '\'' | '"' | ',' | ' '))?;
+    let start =
+        after.find(|c: char| !matches!(c, '[' | ']' | '.' | '/' | '\'' | '"' | ',' | ' '))?;
     // A sentence may go on with a number: only signs of a path lead to one.
     let signs = after.get(..start)?;
     let is_path = !signs.is_empty() && !signs.starts_with([',', ' ']) && !signs.contains(". ");

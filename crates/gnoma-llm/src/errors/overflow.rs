@@ -7,7 +7,8 @@
 //! field with a limit of its own is named, it is that.
 
 use super::overflow_words::{
-    BEFORE_FIELD, EXCESSES, INPUTS, INPUT_FIELDS, LEAST_WINDOW, MEASURES, MEDIA, OTHER_LIMITS, OTHER_TOKENS, OUTPUTS, PLAIN_INPUTS, ROOTS, WEAK_EXCESSES,
+    BEFORE_FIELD, EXCESSES, INPUT_FIELDS, INPUTS, LEAST_WINDOW, MEASURES, MEDIA, OTHER_LIMITS,
+    OTHER_TOKENS, OUTPUTS, PLAIN_INPUTS, ROOTS, WEAK_EXCESSES,
 };
 
 /// Whether `text` says that the prompt is longer than the model or its server takes.
@@ -68,8 +69,8 @@ fn is_of_short_text(text: &str) -> bool {
 fn names_other_field(text: &str) -> bool {
     let is_other = |path: &str| {
         let is_number = |step: &&str| step.chars().all(|c| c.is_ascii_digit());
-        let steps = path.split(['.', '[', ']', '/']).filter(|step| !step.is_empty());
-        let last = steps.filter(|step| !is_number(step)).last();
+        let mut steps = path.split(['.', '[', ']', '/']).filter(|step| !step.is_empty());
+        let last = steps.rfind(|step| !is_number(step));
         last.is_some_and(|last| {
             let is_size = ["token", "context", "ctx", "_len", "length"];
             !INPUT_FIELDS.contains(&last) && !is_size.iter().any(|part| last.contains(part))
@@ -90,7 +91,8 @@ fn names_other_field(text: &str) -> bool {
         let is_field = before.is_empty() || BEFORE_FIELD.iter().any(|word| before.ends_with(word));
         let path = path_at(at + 1);
         let is_whole = text.get(at + 1 + path.len()..)?.starts_with(quote);
-        let is_name = !path.is_empty() && path.chars().all(|c| !c.is_ascii_digit() || path.contains('['));
+        let is_name =
+            !path.is_empty() && path.chars().all(|c| !c.is_ascii_digit() || path.contains('['));
         (is_field && is_whole && is_name).then_some(path)
     });
     bare.chain(quoted).any(is_other)

@@ -309,8 +309,20 @@ pub(super) const OUTPUTS: &[&str] = &[
 pub(super) const PLAIN_INPUTS: &[&str] =
     &["input", "prompt", "messages", "context", "输入", "上下文", "eingabe", "kontext"];
 /// Words for more that also stand where something is described.
-pub(super) const WEAK_EXCESSES: &[&str] =
-    &["at most", "maximum", "max ", "max_", "less than", "smaller than", "maximal", "reduce", "最大", "上限", "范围", "範圍"];
+pub(super) const WEAK_EXCESSES: &[&str] = &[
+    "at most",
+    "maximum",
+    "max ",
+    "max_",
+    "less than",
+    "smaller than",
+    "maximal",
+    "reduce",
+    "最大",
+    "上限",
+    "范围",
+    "範圍",
+];
 /// Parts of a prompt with a limit of their own, unless their tokens are counted.
 pub(super) const MEDIA: &[&str] =
     &["image", "picture", "pixel", "audio", "video", "pdf", "base64", "图片", "画像"];
@@ -433,7 +445,15 @@ pub(super) const INPUT_FIELDS: &[&str] = &[
 /// Beginnings of paths into a request.
 pub(super) const ROOTS: &[&str] = &["messages", "input", "contents", "body", "request"];
 /// What stands before the name of a field that is refused.
-pub(super) const BEFORE_FIELD: &[&str] =
-    &["invalid ", "parameter ", "parameter: ", "field ", "argument ", "property ", "value for ", "value of "];
+pub(super) const BEFORE_FIELD: &[&str] = &[
+    "invalid ",
+    "parameter ",
+    "parameter: ",
+    "field ",
+    "argument ",
+    "property ",
+    "value for ",
+    "value of ",
+];
 /// No window is as small as this; limits of names and ids are.
 pub(super) const LEAST_WINDOW: u64 = 512;

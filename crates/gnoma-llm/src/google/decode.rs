@@ -491,7 +491,10 @@ mod tests {
             "finishMessage":"the call is empty","content":{"parts":[{"text":"I look."}]}}]}"#;
         let error = read_all(&[record]).unwrap_err();
         assert_eq!(error.kind, ErrorKind::ServerError);
-        assert!(error.message.ends_with("(`MALFORMED_FUNCTION_CALL`): the call is empty"), "{error}");
+        assert!(
+            error.message.ends_with("(`MALFORMED_FUNCTION_CALL`): the call is empty"),
+            "{error}"
+        );
     }
 
     #[test]

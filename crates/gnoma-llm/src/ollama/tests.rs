@@ -72,7 +72,8 @@ fn endings_have_their_reasons() {
         assert_eq!(decode(&[end]).unwrap().stop, Some(stop), "{end}");
     }
     for word in ["error", "abort", "unload"] {
-        let end = format!(r#"{{"message":{{"content":"part"}},"done":true,"done_reason":"{word}"}}"#);
+        let end =
+            format!(r#"{{"message":{{"content":"part"}},"done":true,"done_reason":"{word}"}}"#);
         assert_eq!(decode(&[&end]).unwrap_err().kind, ErrorKind::ServerError, "{word}");
     }
     let limit = decode(&[r#"{"done":true,"done_reason":"limit"}"#]).unwrap();

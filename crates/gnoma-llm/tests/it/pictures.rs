@@ -133,7 +133,8 @@ async fn refused_image_is_left_out_though_the_server_calls_it_its_own_fault() {
         (500, "Failed to load image or audio file"),
         (413, "Request Entity Too Large"),
     ] {
-        let endpoint = PROTOCOLS.iter().chain(&COMPATIBLE).find(|it| it.label == "llamacpp").unwrap();
+        let endpoint =
+            PROTOCOLS.iter().chain(&COMPATIBLE).find(|it| it.label == "llamacpp").unwrap();
         let good = endpoint.wire.stream(&Script::text(["good"]));
         let bad = base64(b"a bad picture");
         let server = Server::start(move |request| {

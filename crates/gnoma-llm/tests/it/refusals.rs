@@ -322,7 +322,10 @@ async fn a_server_that_refuses_everything_is_given_up() {
 #[tokio::test]
 async fn tool_that_a_server_refuses_without_naming_it_is_found() {
     for (status, message) in [
-        (400, "Invalid request: tools.function.parameters is not a valid moonshot flavored json schema"),
+        (
+            400,
+            "Invalid request: tools.function.parameters is not a valid moonshot flavored json schema",
+        ),
         (500, "failed to parse grammar"),
         (422, "The provided JSON schema contains features not supported by xgrammar."),
     ] {
@@ -353,7 +356,10 @@ async fn tool_that_a_server_refuses_without_naming_it_is_found() {
             assert!(round > 0 || notes[0].contains("leaves out"), "{notes:?}");
             last = names(&server.requests().last().unwrap().json());
         }
-        assert_eq!(last, ["fs_read", "bash", "mcp__s__t0", "mcp__s__t1", "mcp__s__t3", "mcp__s__t4"]);
+        assert_eq!(
+            last,
+            ["fs_read", "bash", "mcp__s__t0", "mcp__s__t1", "mcp__s__t3", "mcp__s__t4"]
+        );
         assert!(server.requests().len() <= 12, "{}", server.requests().len());
         // What it has taken before is not the reason for another refusal.
         let before = server.requests().len();

@@ -163,7 +163,9 @@ fn an_answer_that_ends_for_an_unknown_reason_is_kept_and_fails_the_turn() {
     let mut turn = started(Limits::default());
     let word = StreamEvent::UnknownStop { word: "OTHER".into() };
     let fx = feed(&mut turn, [text("part"), Input::Model(Ok(word)), stop(StopReason::Other)]);
-    let Some(Outcome::Failed { error, kept_partial: true }) = outcome(&fx) else { panic!("{fx:?}") };
+    let Some(Outcome::Failed { error, kept_partial: true }) = outcome(&fx) else {
+        panic!("{fx:?}")
+    };
     assert!(error.message.contains("`OTHER`"), "{error:?}");
     assert_eq!(turn.history()[1].text_content(), "part");
     // Without a word nothing says that something is missing.

@@ -190,6 +190,7 @@ fn assert_pieces_have_their_block(events: &Events) {
             | StreamEvent::Adapted { .. }
             | StreamEvent::Started { .. }
             | StreamEvent::Usage(_)
+            | StreamEvent::UnknownStop { .. }
             | StreamEvent::Stop(_) => (),
         }
     }

@@ -112,6 +112,11 @@ pub enum StreamEvent {
     },
     /// Tokens so far.
     Usage(Usage),
+    /// The provider's reason for the end is no reason that gnoma knows. Comes before [`StreamEvent::Stop`].
+    UnknownStop {
+        /// The provider's word.
+        word: String,
+    },
     /// The model stopped. The last event of a good stream.
     Stop(StopReason),
 }
@@ -196,6 +201,7 @@ pub struct Accumulator {
     bytes: usize,
     overflow: bool,
     stop: Option<StopReason>,
+    unknown_stop: Option<String>,
     usage: Option<Usage>,
     model: Option<String>,
     id: Option<String>,
@@ -221,6 +227,15 @@ impl Accumulator {
             Draft::Text(text) => !text.text.trim().is_empty(),
             Draft::Call { .. } => true,
             Draft::Thinking(_) | Draft::Redacted(_) => false,
+        })
+    }
+
+    /// Whether nothing has arrived but white space.
+    #[must_use]
+    pub fn is_blank(&self) -> bool {
+        self.drafts.iter().all(|draft| match draft {
+            Draft::Text(text) => text.text.trim().is_empty(),
+            Draft::Call { .. } | Draft::Thinking(_) | Draft::Redacted(_) => false,
         })
     }
 
@@ -272,6 +287,12 @@ impl Accumulator {
         self.stop
     }
 
+    /// The provider's word for the end, where gnoma does not know it.
+    #[must_use]
+    pub fn unknown_stop(&self) -> Option<&str> {
+        self.unknown_stop.as_deref()
+    }
+
     /// Takes one event.
     pub fn push(&mut self, event: &StreamEvent) {
         match event {
@@ -307,6 +328,7 @@ impl Accumulator {
                 }
             }
             StreamEvent::RateLimits { .. } | StreamEvent::Adapted { .. } => (),
+            StreamEvent::UnknownStop { word } => self.unknown_stop = Some(word.clone()),
             StreamEvent::Usage(usage) => self.usage = Some(*usage),
             StreamEvent::Stop(stop) => self.stop = Some(*stop),
         }

@@ -83,18 +83,18 @@ fn read(path: &Path) -> Option<String> {
     Some(text)
 }
 
-/// Which of the sections hold something. What cannot be read may hold all of them.
+/// Which of the sections hold something. A file that cannot be read is named where its rules are applied, see
+/// [`crate::claude_rules`].
 fn configured(path: &Path) -> Vec<String> {
     if path.metadata().is_err() {
         return Vec::new();
     }
     let value: Option<Value> = read(path).and_then(|text| gnoma_core::json::from_hand(&text).ok());
     let holds = |section: &&str| match value.as_ref().map(|value| value.pointer(section)) {
-        Some(None | Some(Value::Null)) => false,
+        None | Some(None | Some(Value::Null)) => false,
         Some(Some(Value::Object(fields))) => !fields.is_empty(),
         Some(Some(Value::Array(items))) => !items.is_empty(),
-        // What is no JSON may hold any of them.
-        None | Some(Some(_)) => true,
+        Some(Some(_)) => true,
     };
     let name = |section: &str| format!("`{}`", section.trim_start_matches('/').replace('/', "."));
     SECTIONS.into_iter().filter(holds).map(name).collect()
@@ -124,9 +124,10 @@ mod tests {
         put(".claude/settings.local.json", "{ not JSON, \"sandbox\"");
         put(".codex/config.toml", "notify = ['c4nary']");
         let said = idle(root.path()).join("\n");
-        for part in ["settings.json` has `permissions.allow`:", "settings.local.json", ".codex"] {
+        for part in ["settings.json` has `permissions.allow`:", ".codex"] {
             assert!(said.contains(part), "{part}: {said}");
         }
+        assert!(!said.contains("settings.local.json"), "nobody knows what it has: {said}");
         assert!(!said.contains("c4nary"), "{said}");
         assert!(
             said.contains("`.codex/config.toml` has `notify`: gnoma uses only the hooks"),

@@ -159,6 +159,7 @@ pub fn profile(provider: &Provider, name: &str) -> Result<Profile, HostError> {
     let mut profile = Profile::new(name, wire, url);
     profile.key = provider.api_keys.get(name).cloned();
     let unset = provider.unset_keys.get(name).cloned();
+    let is_unset = unset.is_some();
     if let Some(variable) = unset.or_else(|| env::key_variables(name).into_iter().next()) {
         profile.ignores_key_variable = provider.ignored_variables.contains(&variable);
         profile.key_variable = variable;
@@ -168,7 +169,13 @@ pub fn profile(provider: &Provider, name: &str) -> Result<Profile, HostError> {
         has_command.then(|| format!("the command in `provider.key_commands.{name}`"))
     };
     let key_source = provider.key_sources.get(name).map(ToString::to_string);
-    profile.key_source = profile.key.as_ref().and_then(|_| key_source.or_else(by_command));
+    profile.key_source = match &profile.key {
+        Some(_) => key_source.or_else(by_command),
+        // The setting names a variable that is not set.
+        None => {
+            is_unset.then(|| key_source.unwrap_or_else(|| format!("`provider.api_keys.{name}`")))
+        }
+    };
     profile.address_source = provider.endpoint_sources.get(name).map(ToString::to_string);
     Ok(profile)
 }

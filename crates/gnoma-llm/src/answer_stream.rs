@@ -11,7 +11,7 @@ use std::{
 };
 
 use futures_core::Stream;
-use gnoma_core::{ErrorKind, ProviderError, StopReason, StreamEvent, tool::BoxFuture};
+use gnoma_core::{ErrorKind, ProviderError, StopReason, StreamEvent, Usage, tool::BoxFuture};
 use gnoma_net::ByteStream;
 use tokio::time::{Sleep, sleep};
 
@@ -32,6 +32,34 @@ const GRACE: Duration = Duration::from_secs(1);
 const GRACE_FOR_USAGE: Duration = Duration::from_secs(3);
 /// The same where more of the answer has come after a reason to stop before.
 const GRACE_FOR_MORE: Duration = Duration::from_secs(10);
+
+/// An answer of so few tokens has used up no limit but that of the window.
+const FEW_TOKENS: u64 = 16;
+/// The least limit of an answer that so few tokens leave unused.
+const LEAST_LIMIT: u32 = 64;
+/// No window is so small that fewer tokens of a prompt fill it.
+const LEAST_PROMPT: u64 = 1_024;
+
+/// How long an answer may be.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct AnswerLimits {
+    /// Most tokens that were asked for.
+    pub(crate) most: Option<u32>,
+    /// The model's window.
+    pub(crate) window: Option<u32>,
+}
+
+impl AnswerLimits {
+    /// Whether an answer that its length ended has not come near the limit that was asked for, so that only the window
+    /// can have ended it.
+    fn are_unused(self, usage: Usage) -> bool {
+        let prompt = usage.input + usage.cache_read + usage.cache_write;
+        let is_unused = self.most.is_some_and(|most| most >= LEAST_LIMIT) && prompt >= LEAST_PROMPT;
+        // A server counts a few tokens otherwise.
+        let fills = |window: u32| prompt + usage.output + FEW_TOKENS >= u64::from(window);
+        (1..=FEW_TOKENS).contains(&usage.output) && (is_unused || self.window.is_some_and(fills))
+    }
+}
 
 /// One answer, being asked for or being read.
 pub(crate) struct AnswerStream {
@@ -58,6 +86,8 @@ pub(crate) struct Reading {
     characters: CharacterJoiner,
     text_calls: Option<TextCalls>,
     answer_calls: Option<AnswerCalls>,
+    limits: AnswerLimits,
+    usage: Option<Usage>,
     /// Something of the answer has come.
     has_begun: bool,
     /// More of the answer has come after a reason to stop.
@@ -75,7 +105,10 @@ fn is_of_answer(event: &StreamEvent) -> bool {
 
 /// Whether an event brings more of what the model wrote.
 fn is_content(event: &StreamEvent) -> bool {
-    let is_about = matches!(event, StreamEvent::Started { .. } | StreamEvent::Usage(_));
+    let is_about = matches!(
+        event,
+        StreamEvent::Started { .. } | StreamEvent::Usage(_) | StreamEvent::UnknownStop { .. }
+    );
     is_of_answer(event) && !is_about && !matches!(event, StreamEvent::Stop(_))
 }
 
@@ -86,6 +119,7 @@ impl Reading {
         events: Events,
         text_calls: Option<TextCalls>,
         answer_calls: Option<AnswerCalls>,
+        limits: AnswerLimits,
     ) -> Self {
         Self {
             body,
@@ -95,6 +129,8 @@ impl Reading {
             characters: CharacterJoiner::default(),
             text_calls,
             answer_calls,
+            limits,
+            usage: None,
             has_begun: false,
             has_gone_on: false,
             ends_with_content: false,
@@ -121,6 +157,11 @@ impl Reading {
                         self.has_gone_on |= had_ending;
                         self.ends_with_content = self.decoder.ending().is_some();
                         self.grace = None;
+                    }
+                    for event in self.events.iter().skip(known) {
+                        if let StreamEvent::Usage(usage) = event {
+                            self.usage = Some(*usage);
+                        }
                     }
                     self.has_begun |= self.events.iter().any(is_of_answer);
                     went.map_err(|error| {
@@ -211,6 +252,16 @@ impl Reading {
         matches!(self.events.back(), Some(StreamEvent::Stop(_)))
     }
 
+    /// Whether the answer, ended by `last` events, was cut because the window is full, and not by its limit.
+    fn has_filled_window(&self, last: &Events) -> bool {
+        let is_cut = last.back() == Some(&StreamEvent::Stop(StopReason::MaxTokens));
+        let usage = last.iter().rev().find_map(|event| match event {
+            StreamEvent::Usage(usage) => Some(*usage),
+            _ => None,
+        });
+        is_cut && usage.or(self.usage).is_some_and(|usage| self.limits.are_unused(usage))
+    }
+
     /// Reads on: `Ready` once the body is over, with what is wrong with it.
     fn poll_body(
         &mut self,
@@ -269,8 +320,13 @@ impl Stream for AnswerStream {
                         return Poll::Ready(Some(Ok(event)));
                     }
                     if let Some(went) = ready!(reading.poll_body(&this.profile, cx)) {
-                        let events = reading.drain();
-                        this.state = AnswerState::Draining(events, went.err());
+                        let mut events = reading.drain();
+                        let mut error = went.err();
+                        if reading.has_filled_window(&events) {
+                            events.pop_back();
+                            error = Some(errors::window_full(&this.profile));
+                        }
+                        this.state = AnswerState::Draining(events, error);
                     }
                 }
                 AnswerState::Draining(events, error) => {

@@ -186,6 +186,7 @@ impl CharacterJoiner {
             }
             StreamEvent::RateLimits { .. }
             | StreamEvent::Adapted { .. }
+            | StreamEvent::UnknownStop { .. }
             | StreamEvent::Started { .. }
             | StreamEvent::Signature { .. }
             | StreamEvent::Item { .. }

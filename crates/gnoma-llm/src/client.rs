@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use crate::{
     Profile, Protocol,
     adapt::{self, Adaptation, RefusedRequest},
-    answer_stream::{AnswerState, AnswerStream, Reading},
+    answer_stream::{AnswerLimits, AnswerState, AnswerStream, Reading},
     body::Encoder,
     dialect::{Dialect, Events},
     errors,
@@ -95,7 +95,7 @@ impl Endpoint {
     /// of rate limits is the first event, whether the call is answered or refused.
     async fn ask(&self, asked: &ModelRequest) -> AnswerState {
         let mut changes = self.memory.of(asked);
-        let mut notes = Events::new();
+        let (mut notes, mut trials) = (Events::new(), 0);
         loop {
             let mut sent = self.sent(asked, &changes);
             let body = std::mem::take(&mut sent.body);
@@ -110,11 +110,14 @@ impl Endpoint {
                 Ok(reply) => {
                     notes.push_front(limits);
                     self.memory.accept_pictures(asked, adapt::pictures(&sent.request));
+                    let tools = adapt::foreign_tools(&sent.request).map(str::to_owned);
+                    self.memory.accept_tools(asked, tools.collect());
                     return self.reading(reply, sent, notes, asked);
                 }
                 Err(refused) => refused,
             };
-            let learnt = (notes.len() < MAX_CHANGES_PER_CALL && !sent.as_call)
+            let may_learn = notes.len() < MAX_CHANGES_PER_CALL && trials <= adapt::MAX_TRIALS;
+            let learnt = (may_learn && !sent.as_call)
                 .then(|| self.learn(asked, (&sent.request, &body), &refused, &changes))
                 .flatten();
             let Some((change, all)) = learnt else {
@@ -123,8 +126,18 @@ impl Endpoint {
                 let error = errors::refused_size(&self.profile, error, bytes);
                 return AnswerState::Draining(notes, Some(error));
             };
-            notes.push_back(StreamEvent::Adapted { note: self.note(asked, &change, &refused) });
+            let is_trial = matches!(change, Adaptation::ToolTrials(_));
+            // The last word about the tools holds.
+            if is_trial && trials > 0 {
+                notes.pop_back();
+            }
+            trials += usize::from(is_trial);
             self.memory.keep(asked, all.clone());
+            if matches!(&change, Adaptation::ToolTrials(trials) if trials.is_given_up()) {
+                notes.push_front(limits);
+                return AnswerState::Draining(notes, Some(refused.error));
+            }
+            notes.push_back(StreamEvent::Adapted { note: self.note(asked, &change, &refused) });
             changes = all;
         }
     }
@@ -157,10 +170,24 @@ impl Endpoint {
             _ => None,
         });
         let pictures = (known.unwrap_or_default(), self.memory.accepted_pictures(asked));
+        let trials = changes.iter().find_map(|change| match change {
+            Adaptation::ToolTrials(trials) => Some(trials.clone()),
+            _ => None,
+        });
+        let tools = (trials, self.memory.accepted_tools(asked));
         let (error, body, bytes) = (&refused.error, &refused.body, adapt::bytes(request));
         let has_names = self.profile.protocol == Protocol::OpenAi;
-        let refusal =
-            RefusedRequest { error, body, request, fields, sent, pictures, bytes, has_names };
+        let refusal = RefusedRequest {
+            error,
+            body,
+            request,
+            fields,
+            sent,
+            pictures,
+            tools,
+            bytes,
+            has_names,
+        };
         let change = adapt::change(&refusal)?;
         let all = adapt::joined(changes, change.clone())?;
         Some((change, all))
@@ -185,7 +212,10 @@ impl Endpoint {
         let wrapped = |format: &_| AnswerCalls::new(format::is_wrapped(format));
         let answer_calls = asked.format.as_ref().filter(|_| as_call).map(wrapped);
         let decoder = self.dialect.decoder(names);
-        let reading = Reading::new(reply.into_body(), decoder, events, text_calls, answer_calls);
+        let limits =
+            AnswerLimits { most: request.max_output_tokens, window: request.context_window };
+        let body = reply.into_body();
+        let reading = Reading::new(body, decoder, events, text_calls, answer_calls, limits);
         AnswerState::Reading(Box::new(reading))
     }
 

@@ -9,6 +9,7 @@ mod facts;
 mod keys;
 mod kind;
 mod overflow;
+mod overflow_words;
 mod quote;
 mod remedy;
 
@@ -43,11 +44,19 @@ pub(crate) fn from_status(
     error
 }
 
+/// The longest wait that is told in days.
+const MOST_SAID_WAIT: Duration = Duration::from_hours(24 * 365);
+
 /// Takes over the wait that the provider asks for, up to the longest that is believed; says so where it is more.
 fn ask_wait(error: &mut ProviderError, wait: Duration) {
     error.retry_after = Some(wait.min(MAX_RETRY_AFTER));
+    if error.hint.as_deref() == Some(&remedy::retry_in("a minute")) {
+        error.hint = Some(remedy::retry_in(&duration::words(wait.min(MAX_RETRY_AFTER))));
+    }
     if wait > MAX_RETRY_AFTER {
-        let (asked, most) = (duration::words(wait), duration::words(MAX_RETRY_AFTER));
+        let is_endless = wait > MOST_SAID_WAIT;
+        let asked = if is_endless { "more than a year".to_owned() } else { duration::words(wait) };
+        let most = duration::words(MAX_RETRY_AFTER);
         let said = format!("it asks for a wait of {asked}, of which gnoma believes {most}");
         let gap = if error.message.is_empty() { "" } else { "; " };
         error.message = format!("{}{gap}{said}", error.message);
@@ -58,6 +67,14 @@ fn ask_wait(error: &mut ProviderError, wait: Duration) {
 pub(crate) fn suggesting(profile: &Profile, error: ProviderError, model: &str) -> ProviderError {
     let hint = error.hint.as_deref().filter(|hint| hint.starts_with(remedy::LISTS_MODELS));
     let Some(hint) = hint.filter(|_| error.kind == ErrorKind::NotFound) else { return error };
+    let hint = hint.to_owned();
+    let names_model = model.is_empty() || error.message.contains(model);
+    let message = match error.message.as_str() {
+        message if names_model => message.to_owned(),
+        "" => format!("the model `{model}`"),
+        message => format!("{message} (the model `{model}`)"),
+    };
+    let error = ProviderError { message, ..error };
     let Some(near) = catalogue::near(&profile.name, model) else { return error };
     ProviderError { hint: Some(format!("Did you mean `{near}`? {hint}")), ..error }
 }
@@ -170,9 +187,18 @@ pub(crate) fn is_window_word(reason: &str) -> bool {
             | "context_window_exceeded"
             | "context_length_exceeded"
             | "max_context_length"
+            | "model_length"
             | "context_length"
             | "context_limit"
     )
+}
+
+/// An answer that the server ended with `word`, a failure, before it was complete.
+pub(crate) fn broken_off(profile: &Profile, word: &str) -> ProviderError {
+    let message = format!("the server broke the answer off (`{word}`)");
+    let mut error = ProviderError::new(ErrorKind::ServerError, &profile.name, message);
+    error.hint = remedy::of(profile, error.kind, None);
+    error
 }
 
 /// A prompt that fills the model's window, so that nothing or not all could be answered.
@@ -194,9 +220,9 @@ pub(crate) fn refused_size(profile: &Profile, error: ProviderError, bytes: usize
     }
     let hint = format!(
         "The request is small, so a proxy in front of {} limits what it lets through: raise that \
-         limit (nginx: `client_max_body_size`), or check {}.",
+         limit (nginx: `client_max_body_size`). {}",
         profile.base_url,
-        profile.address_place()
+        profile.describe_address()
     );
     ProviderError { kind: ErrorKind::BadRequest, ..error }.with_hint(hint)
 }
@@ -209,7 +235,7 @@ pub(crate) fn redirected(profile: &Profile, status: u16, location: Option<&str>)
     let message = format!("the server redirects to {place}; gnoma does not follow redirects");
     let (kind, status) = (ErrorKind::WrongServer, Some(status));
     let error = ProviderError { kind, status, ..protocol(profile, message) };
-    match advice::moved(profile, location.unwrap_or_default()) {
+    match advice::moved(profile, location.unwrap_or_default().trim()) {
         Some(hint) => ProviderError { hint: Some(hint), ..error },
         None => error,
     }
@@ -234,8 +260,11 @@ pub(crate) fn from_net(profile: &Profile, error: &NetError) -> ProviderError {
         NetErrorKind::Invalid => ErrorKind::BadRequest,
         NetErrorKind::NoTls | NetErrorKind::NoHttp => ErrorKind::WrongServer,
     };
-    ProviderError::new(kind, &profile.name, error.to_string())
-        .with_hint(remedy::of_connection(profile, error.kind))
+    let hint = match error.kind {
+        NetErrorKind::Certificate => remedy::of_certificate(profile, error.certificate_fault),
+        kind => remedy::of_connection(profile, kind),
+    };
+    ProviderError::new(kind, &profile.name, error.to_string()).with_hint(hint)
 }
 
 /// A server may quote the key it was sent; it must not reach a screen or a log by that way.
@@ -251,9 +280,6 @@ fn classified(profile: &Profile, status: Option<u16>, facts: ErrorFacts) -> Prov
     let mut error = ProviderError::new(kind, &profile.name, without_key(profile, facts.message));
     error.status = status.or(facts.status);
     error.code = facts.code.or(facts.kind).map(|code| without_key(profile, code));
-    if let Some(wait) = facts.retry_after {
-        ask_wait(&mut error, wait);
-    }
     let said = [Some(&error.message), error.code.as_ref()];
     error.hint = said
         .into_iter()
@@ -262,6 +288,9 @@ fn classified(profile: &Profile, status: Option<u16>, facts: ErrorFacts) -> Prov
         .or_else(|| advice::of_status(profile, error.status?))
         .or_else(|| remedy::of_page(profile, kind, status, facts.is_page))
         .or_else(|| remedy::of(profile, kind, status));
+    if let Some(wait) = facts.retry_after {
+        ask_wait(&mut error, wait);
+    }
     error
 }
 

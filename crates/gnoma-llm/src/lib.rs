@@ -20,6 +20,7 @@ mod characters;
 mod client;
 mod completions;
 mod dialect;
+mod end_reason;
 mod envelope;
 mod errors;
 mod families;

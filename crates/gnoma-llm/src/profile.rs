@@ -281,8 +281,8 @@ pub struct Profile {
     pub key_variable: String,
     /// That variable is set aside by `provider.ignored_variables`.
     pub ignores_key_variable: bool,
-    /// What the key came from, as a person finds it: a variable, or a setting and its place. `None` where
-    /// nobody told.
+    /// What the key came from, as a person finds it: a variable, or a setting and its place. Without a key, the setting
+    /// that names a variable which is not set. `None` where nobody told.
     pub key_source: Option<String>,
     /// The same of the address; `None` where it is the vendor's own.
     pub address_source: Option<String>,
@@ -362,6 +362,51 @@ impl Profile {
     pub(crate) fn address_place(&self) -> String {
         let setting = || format!("`provider.endpoints.{}`", self.name);
         self.address_source.clone().unwrap_or_else(setting)
+    }
+
+    /// What a person checks where something else than the server may have answered. Nobody has set a vendor's own address.
+    pub(crate) fn describe_address(&self) -> String {
+        let (name, url) = (&self.name, &self.base_url);
+        match &self.address_source {
+            Some(place) => format!("Check {place}, now {url}."),
+            None if !self.has_vendor_address() => {
+                format!("Check `provider.endpoints.{name}`, now {url}.")
+            }
+            None => format!(
+                "gnoma asks {url}, its own address for `{name}`: a proxy or a login page between you and it may have \
+                 answered."
+            ),
+        }
+    }
+
+    /// What follows the address in that of a request.
+    pub(crate) fn request_path(&self) -> &'static str {
+        match self.protocol {
+            Protocol::Mistral | Protocol::OpenAi => "/chat/completions",
+            Protocol::Responses => "/responses",
+            Protocol::Anthropic => "/messages",
+            Protocol::Google => "/models/MODEL:streamGenerateContent",
+            Protocol::Ollama => "/api/chat",
+        }
+    }
+
+    /// Says how an address of the protocol usually ends, where this one does not.
+    pub(crate) fn describe_usual_address(&self) -> String {
+        let path = self.base_url.split_once("://").map_or("", |(_, rest)| rest);
+        let path = path.split_once('/').map(|(_, path)| path.trim_end_matches('/'));
+        match (self.protocol, path) {
+            (Protocol::Ollama, None) => String::new(),
+            (Protocol::Ollama, Some(_)) => " It usually is host and port alone.".to_owned(),
+            (Protocol::Google, Some(path)) if path.ends_with("v1beta") => String::new(),
+            (Protocol::Google, _) => " It often ends in /v1beta.".to_owned(),
+            (_, Some(path)) if path.ends_with("v1") => String::new(),
+            _ => " It often ends in /v1.".to_owned(),
+        }
+    }
+
+    /// Whether the address is the vendor's own, which nobody has set.
+    pub(crate) fn has_vendor_address(&self) -> bool {
+        self.address_source.is_none() && !self.is_own_server()
     }
 
     /// Whether it is a server of people's own, and not a vendor's: on their machine, or at an address that

@@ -2,7 +2,7 @@
 
 use std::{error::Error as _, fmt};
 
-use crate::trust::describe;
+use crate::trust::{CertificateFault, describe};
 
 /// rustls's words for an answer that is no TLS; it has no other sign.
 const NO_TLS: &str = "received corrupt message of type InvalidContentType";
@@ -44,7 +44,15 @@ pub enum NetErrorKind {
 pub struct NetError {
     /// What kind.
     pub kind: NetErrorKind,
+    /// What is wrong with the server's certificate, where that is the reason.
+    pub certificate_fault: Option<CertificateFault>,
     pub(crate) message: String,
+}
+
+impl NetError {
+    pub(crate) fn new(kind: NetErrorKind, message: String) -> Self {
+        Self { kind, certificate_fault: None, message }
+    }
 }
 
 impl fmt::Display for NetError {
@@ -100,7 +108,8 @@ pub(crate) fn explain(error: &reqwest::Error, proxy: Option<String>) -> NetError
         let words = cause.split(" (os error ").next().unwrap_or(&cause);
         message = format!("{message}: {}", in_words(words));
     }
-    NetError { kind, message }
+    let certificate_fault = distrust.as_ref().map(CertificateFault::of);
+    NetError { kind, certificate_fault, message }
 }
 
 /// What has failed.

@@ -38,6 +38,7 @@ pub use crate::{
     error::{NetError, NetErrorKind},
     gzip::{Damaged, gzip_head},
     stream::ByteStream,
+    trust::CertificateFault,
 };
 
 /// How connections are made.
@@ -224,11 +225,11 @@ impl Http {
         }
         for (name, value) in &request.headers {
             let mut value = reqwest::header::HeaderValue::try_from(value.expose().as_str())
-                .map_err(|_| NetError {
-                    kind: NetErrorKind::Invalid,
-                    message: format!(
+                .map_err(|_| {
+                    let message = format!(
                         "the value for header `{name}` contains characters that cannot be sent"
-                    ),
+                    );
+                    NetError::new(NetErrorKind::Invalid, message)
                 })?;
             value.set_sensitive(true);
             builder = builder.header(&**name, value);
@@ -278,7 +279,7 @@ fn build(
         Ok(roots) => (roots, None),
         Err(error) => (roots(None)?, Some(error)),
     };
-    let invalid = |message| NetError { kind: NetErrorKind::Invalid, message };
+    let invalid = |message| NetError::new(NetErrorKind::Invalid, message);
     let trust = ServerTrust::new(roots, own, Arc::clone(&provider)).map_err(invalid)?;
     let tls = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -316,12 +317,13 @@ fn roots(more: Option<&Path>) -> Result<(RootCertStore, Vec<CertificateDer<'stat
     let mut own = Vec::new();
     let mut roots = RootCertStore::from_iter(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     if let Some(path) = more {
-        let unread = |why: &dyn fmt::Display| NetError {
-            kind: NetErrorKind::Authorities,
-            message: format!(
-                "cannot read certificate authorities from `{}`: {why}",
-                path.display()
-            ),
+        let unread = |why: &dyn fmt::Display| {
+            // The system's number says nothing that its words do not.
+            let why = why.to_string();
+            let words = why.split(" (os error ").next().unwrap_or_default();
+            let path = path.display();
+            let message = format!("cannot read certificate authorities from `{path}`: {words}");
+            NetError::new(NetErrorKind::Authorities, message)
         };
         let text = read(path).map_err(|error| unread(&error))?;
         let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();

@@ -162,7 +162,7 @@ impl Stream for ByteStream {
 }
 
 fn broken(why: &str) -> NetError {
-    NetError { kind: NetErrorKind::Broken, message: why.to_owned() }
+    NetError::new(NetErrorKind::Broken, why.to_owned())
 }
 
 #[cfg(test)]

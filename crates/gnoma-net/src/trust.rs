@@ -2,8 +2,9 @@
 //! certificates in that file themselves.
 //!
 //! `openssl req -x509` makes a certificate that is an authority and signs itself, and people put it into their
-//! server. The library refuses an authority in the place of a server. Trusted by name and byte, it is accepted here
-//! as other clients accept it, after every other check: dates and the host's name.
+//! server. The library refuses an authority in the place of a server, and a server's certificate without the authority
+//! that signed it. Trusted by name and byte, both are accepted here as other clients accept them, after every other
+//! check: dates and the host's name.
 
 use std::sync::Arc;
 
@@ -65,7 +66,7 @@ impl ServerCertVerifier for ServerTrust {
         );
         match verified {
             // The library has checked the dates before it comes to this.
-            Err(error) if is_authority(&error) && self.own.contains(end_entity) => {
+            Err(error) if is_of_issuer(&error) && self.own.contains(end_entity) => {
                 verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
                 Ok(ServerCertVerified::assertion())
             }
@@ -96,12 +97,40 @@ impl ServerCertVerifier for ServerTrust {
     }
 }
 
-fn is_authority(error: &Error) -> bool {
+/// Whether all that is wrong with a certificate is who signed it: itself, or an authority that nobody trusts.
+fn is_of_issuer(error: &Error) -> bool {
     match error {
+        Error::InvalidCertificate(CertificateError::UnknownIssuer) => true,
         Error::InvalidCertificate(CertificateError::Other(other)) => {
             format!("{other:?}").contains(IS_AUTHORITY)
         }
         _ => false,
+    }
+}
+
+/// What is wrong with a server's certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CertificateFault {
+    /// It is for another host, or names none.
+    Host,
+    /// It has expired, or is not valid yet.
+    Dates,
+    /// Nobody trusted signed it, or something else.
+    Issuer,
+}
+
+impl CertificateFault {
+    pub(crate) fn of(error: &CertificateError) -> Self {
+        match error {
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                Self::Host
+            }
+            CertificateError::Expired
+            | CertificateError::ExpiredContext { .. }
+            | CertificateError::NotValidYet
+            | CertificateError::NotValidYetContext { .. } => Self::Dates,
+            _ => Self::Issuer,
+        }
     }
 }
 
@@ -170,7 +199,11 @@ mod tests {
     const EXPIRED_S: u64 = 7_258_118_400;
 
     fn verify(trusted: bool, host: &str, at_s: u64) -> Result<(), String> {
-        let own = CertificateDer::from_pem_slice(SELF_SIGNED_AUTHORITY.as_bytes()).unwrap();
+        verify_pem(SELF_SIGNED_AUTHORITY, trusted, host, at_s)
+    }
+
+    fn verify_pem(pem: &str, trusted: bool, host: &str, at_s: u64) -> Result<(), String> {
+        let own = CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut roots = RootCertStore::from_iter(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
         if trusted {
@@ -204,6 +237,33 @@ mod tests {
         let early = verify(true, "models.internal", 1_000_000_000).unwrap_err();
         assert!(early.contains("valid from 2026-11-28"), "{early}");
     }
+
+    #[test]
+    fn trusted_certificate_of_a_server_needs_no_authority() {
+        let host = "models.internal";
+        assert_eq!(verify_pem(SIGNED_LEAF, true, host, VALID_S), Ok(()));
+        let unknown = verify_pem(SIGNED_LEAF, false, host, VALID_S).unwrap_err();
+        assert!(unknown.contains("not signed by an authority"), "{unknown}");
+        let other = verify_pem(SIGNED_LEAF, true, "elsewhere.example", VALID_S).unwrap_err();
+        assert!(other.contains("models.internal"), "{other}");
+        let expired = verify_pem(SIGNED_LEAF, true, host, EXPIRED_S).unwrap_err();
+        assert!(expired.contains("expired on"), "{expired}");
+    }
+
+    /// A server's certificate of a root that is not here.
+    const SIGNED_LEAF: &str = "\
+-----BEGIN CERTIFICATE-----
+MIIBqjCCAVCgAwIBAgITRXOAlRr6g7Qx0gI/sq0Zzxp/8DAKBggqhkjOPQQDAjAa
+MRgwFgYDVQQDDA9nbm9tYS10ZXN0LXJvb3QwIBcNMjYxMTI4MjIwNTI5WhgPMjEy
+NjExMDQyMjA1MjlaMA8xDTALBgNVBAMMBGxlYWYwWTATBgcqhkjOPQIBBggqhkjO
+PQMBBwNCAASRruMZxR7g31xlnJ0skyx9YlN9HXXOLZvEIvWhsuWOktjL/O7mg/m2
+PdF45W6b3dQu1AqJgIREkJ6g4EoKjvpEo34wfDAaBgNVHREEEzARgg9tb2RlbHMu
+aW50ZXJuYWwwCQYDVR0TBAIwADATBgNVHSUEDDAKBggrBgEFBQcDATAdBgNVHQ4E
+FgQU476NX2AkSuEdeWDm2bhHSGWN8RMwHwYDVR0jBBgwFoAUd8OfBBWX8gz+lXQe
+TKcgY4USNTkwCgYIKoZIzj0EAwIDSAAwRQIhAKs/vSa06iaIswjhJHn/T3qivVI9
+cDw4/Hj6OEbjZEIkAiAkxpl3opxIcp2ZUNiucLmPLHq+zJhAduTYy4cVzuNtYw==
+-----END CERTIFICATE-----
+";
 
     /// Made with `openssl req -x509`, with names; nothing is signed with it.
     const SELF_SIGNED_AUTHORITY: &str = "\

@@ -79,6 +79,7 @@ impl Meter {
             | StreamEvent::Redacted { .. }
             | StreamEvent::ToolCallStart { .. }
             | StreamEvent::ToolCallDone { .. }
+            | StreamEvent::UnknownStop { .. }
             | StreamEvent::Stop(_) => (),
         }
     }

@@ -363,6 +363,7 @@ fn says_something(event: &StreamEvent) -> bool {
         }
         StreamEvent::RateLimits { .. }
         | StreamEvent::Adapted { .. }
+        | StreamEvent::UnknownStop { .. }
         | StreamEvent::Started { .. }
         | StreamEvent::Signature { .. }
         | StreamEvent::Item { .. }

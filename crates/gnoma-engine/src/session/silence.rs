@@ -83,6 +83,7 @@ fn says_nothing(event: &StreamEvent) -> bool {
         | StreamEvent::Redacted { .. }
         | StreamEvent::ToolCallStart { .. }
         | StreamEvent::ToolCallDone { .. }
+        | StreamEvent::UnknownStop { .. }
         | StreamEvent::Stop(_) => false,
     }
 }

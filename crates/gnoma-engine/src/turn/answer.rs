@@ -37,11 +37,16 @@ impl AnswerDraft {
         self.parts.has_call()
     }
 
-    /// Whether nothing was written, and not because the output limit was spent on hidden reasoning: of an
+    /// Whether nothing but white space was written, and not because the output limit was spent on hidden reasoning: of an
     /// answer that its length ended, that is a window without room.
     pub(super) fn is_without_room(&self) -> bool {
         let is_spent = |usage: Usage| usage.output > FEW_TOKENS;
-        !self.parts.has_content() && !self.is_full() && !self.parts.usage().is_some_and(is_spent)
+        self.parts.is_blank() && !self.is_full() && !self.parts.usage().is_some_and(is_spent)
+    }
+
+    /// The provider's word for the end, where gnoma does not know it.
+    pub(super) fn unknown_stop(&self) -> Option<&str> {
+        self.parts.unknown_stop()
     }
 
     /// The stop reason in the light of what has come.

@@ -82,6 +82,7 @@ impl Turn {
             | StreamEvent::Redacted { .. }
             | StreamEvent::ToolCallDone { .. }
             | StreamEvent::Usage(_)
+            | StreamEvent::UnknownStop { .. }
             | StreamEvent::Stop(_) => (),
         }
         false
@@ -106,6 +107,11 @@ impl Turn {
     ) -> Phase {
         if let Some(error) = self.no_answer(attempt, &answer, stop) {
             return self.fail_over(attempt, answer, error, true, fx);
+        }
+        if let (StopReason::Other, Some(word)) = (stop, answer.unknown_stop()) {
+            let error = self.unknown_end(word);
+            let kept_partial = self.keep(answer, fx).is_some();
+            return self.finish(Outcome::Failed { error, kept_partial }, fx);
         }
         let has_calls = answer.has_call();
         if stop == StopReason::MaxTokens && self.answers.continuations < self.limits.continuations {
@@ -151,6 +157,10 @@ impl Turn {
         let is_empty = stop == StopReason::EndTurn && !answer.has_content();
         let is_repeated = attempt < EMPTY_ATTEMPTS && !self.watch.has_run_tools();
         let (kind, text) = match stop {
+            // Calls that are whole are run, see `AnswerDraft::settled`.
+            StopReason::Other if answer.has_call() => {
+                (ErrorKind::Garbled, "the answer ended in the middle of a call")
+            }
             StopReason::Other if !answer.has_words() => (
                 ErrorKind::Garbled,
                 "the answer ended without text, for a reason that gnoma does not know",
@@ -165,8 +175,20 @@ impl Turn {
             _ => return None,
         };
         let provider = self.origin.as_ref().map_or("provider", |origin| &origin.provider);
+        let word = answer.unknown_stop().filter(|_| stop == StopReason::Other);
+        let text = word.map_or_else(|| text.to_owned(), |word| format!("{text} (`{word}`)"));
         let error = ProviderError::new(kind, provider, text);
         Some(if kind == ErrorKind::ContextTooLong { error.with_hint(NO_ROOM) } else { error })
+    }
+
+    /// The failure of an answer that ended with a word that gnoma does not know: it may lack its rest.
+    fn unknown_end(&self, word: &str) -> ProviderError {
+        let provider = self.origin.as_ref().map_or("provider", |origin| &origin.provider);
+        let text = format!(
+            "the answer ended for a reason that gnoma does not know (`{word}`) and may be incomplete"
+        );
+        ProviderError::new(ErrorKind::ServerError, provider, text)
+            .with_hint("Ask it to continue, or use another model with --model.")
     }
 
     /// A small model that says word by word what it said before has answered: what it calls beside is

@@ -38,7 +38,8 @@ pub(crate) fn applied<'r>(
     for change in changes {
         match change {
             Adaptation::Field(_) | Adaptation::Renamed { .. } | Adaptation::Stream => (),
-            Adaptation::Tools | Adaptation::OneTool(_) if is_form => (),
+            Adaptation::Tools | Adaptation::OneTool(_) | Adaptation::ToolTrials(_) if is_form => (),
+            Adaptation::ToolTrials(trials) => request.tools = trials.offered(&request.tools),
             Adaptation::OneTool(name) => {
                 let others = request.tools.iter().filter(|tool| tool.name != *name);
                 request.tools = others.cloned().collect();

@@ -1,6 +1,9 @@
 //! What is changed in requests that a server has refused.
 
-use super::{pictures::RefusedPictures, room::Room};
+use super::{pictures::RefusedPictures, room::Room, tool_trials::ToolTrials};
+
+/// Most names of tools that a note lists.
+const MAX_NAMES: usize = 8;
 
 /// One change of the requests of a conversation.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +23,8 @@ pub(crate) enum Adaptation {
     Tools,
     /// One tool is not offered: the one of that name.
     OneTool(String),
+    /// Some tools are not offered; which ones the server refuses is being found out.
+    ToolTrials(ToolTrials),
     /// Whether tools must be called is left to the model.
     ToolChoice,
     /// Pictures stay at home.
@@ -53,6 +58,20 @@ impl Adaptation {
             }
             Self::OneTool(name) => {
                 format!("does not accept the tool `{name}`; gnoma leaves that tool out")
+            }
+            Self::ToolTrials(trials) if trials.is_given_up() => {
+                "refuses the request with and without the tools of tool servers".to_owned()
+            }
+            Self::ToolTrials(trials) => {
+                let all: Vec<_> = trials.left_out().collect();
+                let names = all.iter().take(MAX_NAMES).map(|name| format!("`{name}`"));
+                let names = names.collect::<Vec<_>>().join(", ");
+                let more = match all.len().saturating_sub(MAX_NAMES) {
+                    0 => String::new(),
+                    more => format!(" and {more} more"),
+                };
+                let why = if trials.is_open() { "; one of them may be the reason" } else { "" };
+                format!("does not accept all tools; gnoma leaves out {names}{more}{why}")
             }
             Self::ToolChoice => {
                 "does not let gnoma decide whether to call tools; gnoma leaves it to the model"
@@ -99,6 +118,10 @@ pub(crate) fn joined(changes: &[Adaptation], new: Adaptation) -> Option<Vec<Adap
             all.push(new);
         }
         (_, None) => all.push(new),
+        (Adaptation::ToolTrials(_), Some(_)) => {
+            all.retain(|old| !matches!(old, Adaptation::ToolTrials(_)));
+            all.push(new);
+        }
         // ReadRefusal again: then it is all of it.
         (Adaptation::EarlierThinking(_), Some(Adaptation::EarlierThinking(some)))
             if *some < usize::MAX =>

@@ -22,6 +22,8 @@ struct KnownConversation {
     changes: Vec<Adaptation>,
     /// Pictures that the server has taken.
     accepted: Vec<Arc<str>>,
+    /// Tools of tool servers that the server has taken.
+    accepted_tools: Vec<String>,
 }
 
 impl KnownConversation {
@@ -47,6 +49,13 @@ impl AdaptationMemory {
         known.map(|known| known.accepted.clone()).unwrap_or_default()
     }
 
+    /// The tools of tool servers that the server has taken in the conversation.
+    pub(crate) fn accepted_tools(&self, request: &ModelRequest) -> Vec<String> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = known.iter().find(|known| known.is_of(request));
+        known.map(|known| known.accepted_tools.clone()).unwrap_or_default()
+    }
+
     /// Such requests are changed so from now on.
     pub(crate) fn keep(&self, request: &ModelRequest, changes: Vec<Adaptation>) {
         self.update(request, |known| known.changes = changes);
@@ -57,6 +66,23 @@ impl AdaptationMemory {
         if !pictures.is_empty() {
             self.update(request, |known| known.accepted = pictures);
         }
+    }
+
+    /// The server has taken these tools of tool servers: trials go on with the next group.
+    pub(crate) fn accept_tools(&self, request: &ModelRequest, tools: Vec<String>) {
+        let is_tried =
+            self.of(request).iter().any(|change| matches!(change, Adaptation::ToolTrials(_)));
+        if tools.is_empty() && !is_tried {
+            return;
+        }
+        self.update(request, |known| {
+            known.accepted_tools = tools;
+            for change in &mut known.changes {
+                if let Adaptation::ToolTrials(trials) = change {
+                    trials.taken();
+                }
+            }
+        });
     }
 
     fn update(&self, request: &ModelRequest, change: impl FnOnce(&mut KnownConversation)) {
@@ -71,6 +97,7 @@ impl AdaptationMemory {
                 model: Arc::clone(&request.model),
                 changes: Vec::new(),
                 accepted: Vec::new(),
+                accepted_tools: Vec::new(),
             },
         };
         if all.len() >= MAX_KNOWN {

@@ -11,6 +11,7 @@ mod pictures;
 mod read;
 mod refused_tool;
 mod room;
+mod tool_trials;
 mod words;
 
 pub(crate) use self::{
@@ -18,5 +19,6 @@ pub(crate) use self::{
     change::{Adaptation, joined},
     memory::AdaptationMemory,
     pictures::pictures,
-    read::{RefusedRequest, change},
+    read::{RefusedRequest, change, foreign_tools},
+    tool_trials::MAX_TRIALS,
 };

@@ -13,8 +13,9 @@ use super::{
     apply::{has_pictures, has_thinking},
     change::Adaptation,
     pictures::{RefusedPictures, find_refused, is_about_one},
-    refused_tool::refused_tool,
+    refused_tool::{is_about_schema, refused_tool, tool_limit},
     room::{self, Room},
+    tool_trials::ToolTrials,
     words::{
         ANSWER_LAST, CLEAR, EARLIER, EFFORT, HOLDERS, KEPT, NO_EFFORT, NO_PICTURES, NO_STREAM,
         NO_THINKING, NO_TOOLS, PART_OF_TOOLS, PICTURES, SYSTEM, TOOL_CHOICE, UNKNOWN,
@@ -40,6 +41,8 @@ pub(crate) struct RefusedRequest<'a> {
     pub(crate) sent: &'a [Bytes],
     /// Pictures that the server has refused or taken before.
     pub(crate) pictures: (RefusedPictures, Vec<Arc<str>>),
+    /// What is known of refused tools, and the tools that the server has taken before.
+    pub(crate) tools: (Option<ToolTrials>, Vec<String>),
     /// Bytes of the prompt.
     pub(crate) bytes: u64,
     /// The output limit has another name for some models.
@@ -60,19 +63,42 @@ pub(crate) fn change(of: &RefusedRequest<'_>) -> Option<Adaptation> {
     let text = of.error.message.to_ascii_lowercase();
     let is_clear = match of.error.status {
         Some(400 | 422) => true,
-        Some(413 | 415) if is_about_one(&text) => true,
+        Some(413 | 415) if is_about_one(&text) || is_body_size(of, &text) => true,
+        // Local servers fail inside where they cannot read what they were sent.
+        Some(500..) if is_in_request(of, &text) => true,
         Some(_) => CLEAR.iter().any(|words| text.contains(words)),
         None => false,
     };
-    let may_be = matches!(
-        of.error.kind,
-        ErrorKind::BadRequest | ErrorKind::ContextTooLong | ErrorKind::NotFound
-    );
+    let may_be = match of.error.kind {
+        ErrorKind::BadRequest | ErrorKind::ContextTooLong | ErrorKind::NotFound => true,
+        ErrorKind::ServerError | ErrorKind::Overloaded => is_in_request(of, &text),
+        _ => false,
+    };
     if !is_clear || !may_be {
         return None;
     }
     let said = ReadRefusal { of, param: param(of.body), text };
     said.limit().or_else(|| said.conversation()).or_else(|| said.setting())
+}
+
+/// Whether a fault of the server is one of what was sent: of a picture, or of the schema of a tool.
+fn is_in_request(of: &RefusedRequest<'_>, text: &str) -> bool {
+    let has_picture = of.request.messages.iter().any(|message| has_pictures(message));
+    let has_tools = foreign_tools(of.request).next().is_some();
+    (has_picture && is_about_one(text))
+        || (has_tools && is_about_schema(text, of.request.format.is_some()))
+}
+
+/// Whether the whole request is too large, and nothing says that it is what was written: pictures are the largest part.
+fn is_body_size(of: &RefusedRequest<'_>, text: &str) -> bool {
+    let is_of_text = ["token", "context", "prompt"].iter().any(|word| text.contains(word));
+    of.error.status == Some(413) && !is_of_text
+}
+
+/// The names of the tools in a request that are not built in.
+pub(crate) fn foreign_tools(request: &ModelRequest) -> impl Iterator<Item = &str> {
+    let names = request.tools.iter().map(|tool| tool.name.as_str());
+    names.filter(|name| name.starts_with(FOREIGN_TOOL))
 }
 
 /// OpenAI's field beside the message of an error.
@@ -127,7 +153,10 @@ impl ReadRefusal<'_> {
         if is_earlier && messages.iter().any(|message| has_thinking(message)) {
             return Some(Adaptation::EarlierThinking(messages.len()));
         }
-        if is_about_one(&self.text) {
+        // The tokens of pictures are a part of the prompt: where there are too many, it is too long.
+        let is_too_long = self.of.error.kind == ErrorKind::ContextTooLong;
+        let is_size = is_body_size(self.of, &self.text);
+        if is_size || (is_about_one(&self.text) && !is_too_long) {
             let (known, accepted) = &self.of.pictures;
             let (body, request) = (self.of.sent.concat(), self.of.request);
             let found = find_refused(&self.text, &body, request, known, accepted);
@@ -152,8 +181,12 @@ impl ReadRefusal<'_> {
         let request = self.of.request;
         // The built-in tools have schemas that each vendor takes: a refusal of one of them means something else.
         let refused = refused_tool(&self.text, self.param.as_deref(), &request.tools);
+        let is_built_in = refused.is_some();
         if let Some(tool) = refused.filter(|name| name.starts_with(FOREIGN_TOOL)) {
             return Some(Adaptation::OneTool(tool));
+        }
+        if let Some(most) = tool_limit(&self.text, self.param.as_deref(), request.tools.len()) {
+            return self.too_many_tools(most);
         }
         if !request.tools.is_empty() {
             if self.has(NO_TOOLS) {
@@ -168,6 +201,9 @@ impl ReadRefusal<'_> {
             if self.has(UNKNOWN) && self.names("tools") && !self.has(PART_OF_TOOLS) {
                 return Some(Adaptation::Tools);
             }
+        }
+        if !is_built_in && is_about_schema(&self.text, request.format.is_some()) {
+            return self.tool_trials().map(Adaptation::ToolTrials);
         }
         if self.has(NO_STREAM) {
             return Some(Adaptation::Stream);
@@ -184,6 +220,33 @@ impl ReadRefusal<'_> {
         // Streaming may only be why something else is refused.
         let stream = || self.names("stream").then_some(Adaptation::Stream);
         self.field().map(Adaptation::Field).or_else(stream)
+    }
+
+    /// What is tried where a schema is refused and nothing says of which tool.
+    fn tool_trials(&self) -> Option<ToolTrials> {
+        let (trials, accepted) = &self.of.tools;
+        if let Some(trials) = trials.clone().filter(ToolTrials::is_open) {
+            return trials.refused();
+        }
+        let unknown =
+            foreign_tools(self.of.request).filter(|name| !accepted.iter().any(|it| it == name));
+        let begun = ToolTrials::begin(unknown.map(str::to_owned).collect());
+        let is_over = trials.as_ref().is_some_and(ToolTrials::is_given_up);
+        let begun = begun.filter(|_| !is_over && self.of.request.tools.len() > 1)?;
+        Some(match trials {
+            Some(known) => known.clone().with(&begun),
+            None => begun,
+        })
+    }
+
+    /// Leaves out the last tools of tool servers where more are offered than `most`.
+    fn too_many_tools(&self, most: usize) -> Option<Adaptation> {
+        let mut names: Vec<_> = foreign_tools(self.of.request).map(str::to_owned).collect();
+        let over = self.of.request.tools.len().saturating_sub(most);
+        let out = names.split_off(names.len().saturating_sub(over));
+        let begun = ToolTrials::beyond(out)?;
+        let known = self.of.tools.0.clone().filter(|known| !known.is_given_up());
+        Some(Adaptation::ToolTrials(known.unwrap_or_default().with(&begun)))
     }
 
     /// The field of the request that is named.
@@ -280,6 +343,7 @@ mod tests {
             fields: &fields,
             sent: &[],
             pictures: <_>::default(),
+            tools: <_>::default(),
             bytes: 9_000,
             has_names: false,
         };

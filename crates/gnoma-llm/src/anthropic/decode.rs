@@ -12,6 +12,7 @@ use crate::{
     Profile,
     arguments::text_of,
     dialect::{Decode, Ending, Events, Frame, sign},
+    end_reason::EndReason,
     errors,
     lenient::{Count, Text},
     names::NameMap,
@@ -26,9 +27,8 @@ pub(super) struct AnthropicDecoder {
     slots: Slot,
     usage: Usage,
     called: bool,
-    stop: Option<StopReason>,
-    /// The window was full before the answer was complete.
-    is_window_full: bool,
+    /// The reason for the end, once it has come.
+    stop: Option<EndReason>,
     ended: bool,
 }
 
@@ -93,7 +93,8 @@ impl Decode for AnthropicDecoder {
 
     /// The tokens come in the record of the reason.
     fn ending(&self) -> Option<Ending> {
-        self.stop.filter(|_| !self.ended).map(|reason| Ending { reason, has_usage: true })
+        let end = self.stop.as_ref().filter(|_| !self.ended)?;
+        Some(Ending { reason: end.stop(), has_usage: true })
     }
 }
 
@@ -107,7 +108,6 @@ impl AnthropicDecoder {
             usage: Usage::default(),
             called: false,
             stop: None,
-            is_window_full: false,
             ended: false,
         }
     }
@@ -255,30 +255,20 @@ impl AnthropicDecoder {
     }
 
     fn stopped(&mut self, reason: &Text<'_>) {
-        self.is_window_full |= errors::is_window_word(reason.as_str());
-        self.stop = match reason.as_str() {
-            "" => return,
-            "end_turn" => Some(StopReason::EndTurn),
-            "tool_use" => Some(StopReason::ToolUse),
-            "max_tokens" => Some(StopReason::MaxTokens),
-            word if errors::is_window_word(word) => Some(StopReason::MaxTokens),
-            "stop_sequence" => Some(StopReason::StopSequence),
-            "refusal" => Some(StopReason::Refusal),
-            "pause_turn" => Some(StopReason::Pause),
-            _ => Some(StopReason::Other),
-        };
+        self.stop = EndReason::read(reason.as_str()).or(self.stop.take());
     }
 
     /// The answer is over.
     fn stop(&mut self, out: &mut Events) -> Result<(), ProviderError> {
+        let stop = match &self.stop {
+            Some(end) => end.settle(&self.profile, out)?,
+            None => StopReason::EndTurn,
+        };
         self.ended = true;
-        if self.is_window_full {
-            return Err(errors::window_full(&self.profile));
-        }
         for open in self.open.drain(..) {
             open.close(out);
         }
-        let stop = match self.stop.unwrap_or(StopReason::EndTurn) {
+        let stop = match stop {
             StopReason::EndTurn if self.called => StopReason::ToolUse,
             stop => stop,
         };

@@ -18,6 +18,7 @@ use super::{
 use crate::{
     Profile,
     dialect::{Decode, Ending, Events, Frame},
+    end_reason::EndReason,
     errors,
     lenient::Text,
     names::NameMap,
@@ -43,9 +44,8 @@ pub(crate) struct CompletionsDecoder<F> {
     tally: UsageTotals,
     has_model: bool,
     has_id: bool,
-    stop: Option<StopReason>,
-    /// The window was full before the answer was complete.
-    is_window_full: bool,
+    /// The reason for the end, once it has come.
+    end: Option<EndReason>,
     ended: bool,
 }
 
@@ -58,8 +58,7 @@ impl<F: Flavour> CompletionsDecoder<F> {
             tally: UsageTotals::default(),
             has_model: false,
             has_id: false,
-            stop: None,
-            is_window_full: false,
+            end: None,
             ended: false,
         }
     }
@@ -100,22 +99,19 @@ impl<F: Flavour> CompletionsDecoder<F> {
             let delta = serde_json::from_str(said.get())?;
             self.flavour.delta(delta, &mut self.blocks, out);
         }
-        if !choice.finish_reason.is_empty() {
-            let word = choice.finish_reason.as_str().to_ascii_lowercase();
-            self.stop = Some(stop_reason(&word));
-            self.is_window_full = errors::is_window_word(&word);
-        }
+        let reason = EndReason::read(choice.finish_reason.as_str());
+        self.end = reason.or(self.end.take());
         Ok(())
     }
 
     fn end(&mut self, out: &mut Events) -> Result<(), ProviderError> {
-        self.ended = true;
         self.flavour.finish(&mut self.blocks, out);
-        if self.is_window_full {
-            return Err(errors::window_full(&self.profile));
-        }
+        let stop = match &self.end {
+            Some(end) => end.settle(&self.profile, out)?,
+            None => StopReason::Other,
+        };
+        self.ended = true;
         self.blocks.finish(out);
-        let stop = self.stop.unwrap_or(StopReason::Other);
         out.push_back(StreamEvent::Stop(self.blocks.stop_reason(stop)));
         Ok(())
     }
@@ -170,7 +166,7 @@ impl<F: Flavour> Decode for CompletionsDecoder<F> {
             return Ok(());
         }
         // Some servers send no `[DONE]`: Perplexity, Hugging Face, GPUStack.
-        if self.stop.is_some() {
+        if self.end.is_some() {
             return self.end(out);
         }
         Err(errors::truncated(&self.profile))
@@ -178,21 +174,8 @@ impl<F: Flavour> Decode for CompletionsDecoder<F> {
 
     fn ending(&self) -> Option<Ending> {
         let has_usage = self.tally.has_counts();
-        self.stop.filter(|_| !self.ended).map(|reason| Ending { reason, has_usage })
-    }
-}
-
-/// The wire's word, in lower case, as ours; what the answer held has a say too, see [`Blocks::told`].
-fn stop_reason(word: &str) -> StopReason {
-    match word {
-        "stop" | "end_turn" | "eos" | "eos_token" => StopReason::EndTurn,
-        "tool_calls" | "function_call" | "tool_use" => StopReason::ToolUse,
-        "length" | "max_tokens" | "model_length" => StopReason::MaxTokens,
-        word if errors::is_window_word(word) => StopReason::MaxTokens,
-        "stop_sequence" => StopReason::StopSequence,
-        "content_filter" | "sensitive" => StopReason::ContentFilter,
-        "refusal" => StopReason::Refusal,
-        _ => StopReason::Other,
+        let end = self.end.as_ref().filter(|_| !self.ended)?;
+        Some(Ending { reason: end.stop(), has_usage })
     }
 }
 
@@ -452,6 +435,21 @@ pub(crate) mod tests {
         assert_eq!(response.content, [Content::text("so far")]);
         let (response, error) = read(Plain, &[record, "[DONE]"], false);
         assert_eq!((error, response.stop), (None, Some(StopReason::Other)));
+    }
+
+    #[test]
+    fn finish_reason_of_a_failure_is_an_error_after_what_was_written() {
+        let part = r#"{"choices":[{"delta":{"content":"part"}}]}"#;
+        for word in ["error", "network_error", "insufficient_system_resource", "abort"] {
+            let end = format!(r#"{{"choices":[{{"delta":{{}},"finish_reason":"{word}"}}]}}"#);
+            for records in [&[part, &end, "[DONE]"][..], &[part, &end]] {
+                let (response, error) = read(Plain, records, false);
+                let error = error.unwrap();
+                assert_eq!(error.kind, ErrorKind::ServerError, "{word}");
+                assert!(error.message.contains(word), "{error:?}");
+                assert_eq!((response.content, response.stop), (vec![Content::text("part")], None));
+            }
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What to do about failures that servers name in words of their own.
 
+use super::remedy::wrong_address;
 use crate::Profile;
 
 /// That a filter refused the prompt: Azure, DeepSeek, Alibaba.
@@ -15,7 +16,7 @@ const FILTER_WORDS: &[&str] = &[
 pub(super) fn of(profile: &Profile, text: &str) -> Option<String> {
     let text = text.to_ascii_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    let (name, url, place) = (&profile.name, &profile.base_url, profile.address_place());
+    let (name, url) = (&profile.name, &profile.base_url);
     let advice = if says(&["more system memory"]) {
         "The model does not fit into the memory of its machine. Choose a smaller one with --model, or give it a \
          smaller context in `provider.context`."
@@ -27,9 +28,7 @@ pub(super) fn of(profile: &Profile, text: &str) -> Option<String> {
     } else if says(&["requires --jinja"]) {
         format!("Start the server of `{name}` with --jinja, which lets models call tools.")
     } else if says(&["unexpected endpoint or method"]) {
-        format!(
-            "The address of `{name}` may be wrong: {url}. It often ends in /v1; change it in {place}."
-        )
+        wrong_address(profile)
     } else if says(&["unsupported_country", "region, or territory", "user location is not"]) {
         format!(
             "`{name}` does not serve the place that you connect from. Use another provider with --provider, \
@@ -72,41 +71,77 @@ const ASKED: &[&str] = &["/chat/completions", "/responses", "/messages", "/api/c
 /// What to do where the server points to `location`.
 pub(super) fn moved(profile: &Profile, location: &str) -> Option<String> {
     let (url, place) = (&profile.base_url, profile.address_place());
+    if location.is_empty() {
+        return None;
+    }
+    let location = resolve(url, location);
     let end = ASKED.iter().filter_map(|asked| location.find(asked)).min();
     let base = end.and_then(|end| location.get(..end)).filter(|base| base.contains("://"));
+    let check = profile.describe_address();
     Some(match base {
+        Some(base) if base == url => format!(
+            "The server sends its own requests elsewhere, to `{location}`: a proxy or the framework before it rewrites \
+             paths. Give the address behind it in {place}, or let it take {}.",
+            profile.request_path()
+        ),
         Some(base) => {
             format!("If you trust that address, change {place} to `{base}`. The key is sent there.")
         }
-        None if location.is_empty() => return None,
-        None => format!(
-            "Check {place}, now {url}. If it is right, your network may want you to log in: open a web page in a browser."
-        ),
+        None if origin(&location) == origin(url) => {
+            format!("{check}{}", profile.describe_usual_address())
+        }
+        None => {
+            format!("{check} Your network may want you to log in: open a web page in a browser.")
+        }
     })
 }
 
+/// The scheme, host and port of an address.
+fn origin(url: &str) -> &str {
+    let begin = url.find("://").map_or(0, |at| at + 3);
+    let end = url.get(begin..).and_then(|rest| rest.find(['/', '?'])).map(|at| begin + at);
+    end.and_then(|end| url.get(..end)).unwrap_or(url)
+}
+
+/// An address that a server gives, which may leave out the host.
+fn resolve(url: &str, location: &str) -> String {
+    if location.contains("://") {
+        location.to_owned()
+    } else if location.starts_with("//") {
+        let scheme = url.split_once("//").map_or("https:", |(scheme, _)| scheme);
+        format!("{scheme}{location}")
+    } else {
+        format!("{}/{}", origin(url), location.trim_start_matches('/'))
+    }
+}
+
+/// No vendor's key has so many bytes.
+const LONG_KEY_BYTES: usize = 1_024;
+
 /// What to do about a status that says enough by itself.
 pub(super) fn of_status(profile: &Profile, status: u16) -> Option<String> {
-    let (name, url, place) = (&profile.name, &profile.base_url, profile.address_place());
+    let (name, url, check) = (&profile.name, &profile.base_url, profile.describe_address());
+    let is_long_key = profile.key.as_ref().is_some_and(|key| key.expose().len() > LONG_KEY_BYTES);
     Some(match status {
         407 => "A proxy wants a name and a password: write them into the proxy variable, as in \
                 HTTPS_PROXY=http://NAME:PASSWORD@HOST:PORT."
             .to_owned(),
-        426 => format!("Use https:// in {place}, now {url}."),
-        431 if profile.key.is_none() => {
-            format!("A proxy before {url} may add headers: check {place} and the network.")
+        409 | 425 => {
+            format!("`{name}` is busy with an earlier request. Retry in a moment.")
         }
-        431 => {
-            format!(
-                "The key may be wrong, for example a whole file: check {}.",
-                profile.key_place()
-            )
+        426 if url.starts_with("http://") && !profile.has_vendor_address() => {
+            format!("Use https:// in {}, now {url}.", profile.address_place())
         }
+        426 => format!("A proxy may want another version of HTTP than gnoma speaks. {check}"),
+        431 if is_long_key => {
+            format!("The key in {} is very long: is it a whole file?", profile.key_place())
+        }
+        431 => format!("A proxy before {url} may add headers. {check}"),
         451 => format!(
             "`{name}` refuses for legal reasons, often because of the country you connect from. Use another \
              provider with --provider."
         ),
-        501 | 505 => format!("The server at {url} does not support this request. Check {place}."),
+        501 | 505 => format!("The server at {url} does not support this request. {check}"),
         511 => "Your network wants you to log in first: open a web page in a browser.".to_owned(),
         _ => return None,
     })

@@ -8,7 +8,19 @@ use serde_json::Value;
 use super::quote::quote;
 
 /// Where the message may stand, and what it may be called.
-const MESSAGES: [&str; 5] = ["message", "detail", "error", "errors", "msg"];
+const MESSAGES: [&str; 11] = [
+    "message",
+    "detail",
+    "error",
+    "errors",
+    "msg",
+    "error_msg",
+    "error_message",
+    "errorMessage",
+    "err_msg",
+    "errmsg",
+    "Message",
+];
 
 /// Where the status may stand. Mistral's own codes look alike, but are larger.
 const STATUSES: [&str; 5] = ["status_code", "raw_status_code", "statusCode", "code", "status"];
@@ -47,13 +59,14 @@ impl ErrorFacts {
         }
         let inner = match value.get("error") {
             Some(error @ Value::Object(_)) => error,
-            _ => value,
+            // iFlytek's form.
+            _ => value.get("header").filter(|header| header.is_object()).unwrap_or(value),
         };
         let word = |key: &str| word(inner.get(key)).or_else(|| word(value.get(key)));
         let message = MESSAGES.into_iter().find_map(|key| sentence(inner.get(key)));
         let message = with_origin(message, inner).unwrap_or_else(|| quote(&value.to_string()));
         Self {
-            code: word("code"),
+            code: word("code").or_else(|| word("error_code")),
             kind: word("type").filter(|kind| kind != "error").or_else(|| word("status")),
             status: STATUSES.into_iter().find_map(|key| status(inner.get(key)?)),
             retry_after: retry_delay(inner).or_else(|| stated_wait(&message)),

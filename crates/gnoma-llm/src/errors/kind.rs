@@ -122,7 +122,9 @@ pub(super) fn of(status: Option<u16>, facts: &ErrorFacts) -> ErrorKind {
         Some(408 | 504 | 524) => ErrorKind::Timeout,
         Some(413) => ErrorKind::ContextTooLong,
         _ if says(CONTEXT_WORDS) => ErrorKind::ContextTooLong,
-        None | Some(400 | 422 | 500) if is_overflow(&facts.message) => ErrorKind::ContextTooLong,
+        None | Some(..429 | 430..) if is_overflow(&facts.message) && !is_quota(facts) => {
+            ErrorKind::ContextTooLong
+        }
         Some(500..) if says(HOPELESS_WORDS) => ErrorKind::BadRequest,
         Some(500) if !says(BUSY_WORDS) => ErrorKind::ServerError,
         // Not implemented, no such version, a network that wants a login, and no status of HTTP.

@@ -2,272 +2,100 @@
 //!
 //! Servers say it in a hundred ways and in many languages, and a list of their sentences is never complete.
 //! All of them say *what* is measured (the input), *how* (its length, tokens) and that it is *more* than
-//! something. What sounds alike is another thing: the length of the answer, of a name, of a picture, of a
-//! minute.
+//! something; of tokens it need not be said what they are in. What sounds alike is another thing: the length of the
+//! answer, of a name, of a picture, of a minute. A prompt that is taken for too long costs the history, so where a
+//! field with a limit of its own is named, it is that.
 
-/// What is too long.
-const INPUTS: &[&str] = &[
-    // English
-    "context",
-    "prompt",
-    "input",
-    "messages",
-    "message is too",
-    "message too",
-    "conversation",
-    "sequence",
-    "history",
-    // Chinese, Japanese, Korean
-    "上下文",
-    "输入",
-    "輸入",
-    "提示",
-    "对话",
-    "對話",
-    "消息",
-    "コンテキスト",
-    "入力",
-    "プロンプト",
-    "メッセージ",
-    "컨텍스트",
-    "입력",
-    "프롬프트",
-    "메시지",
-    // German, French, Spanish, Portuguese, Italian
-    "kontext",
-    "eingabe",
-    "nachricht",
-    "contexte",
-    "entrée",
-    "contexto",
-    "entrada",
-    "mensaje",
-    "mensagem",
-    "contesto",
-    "ingresso",
-    // Russian, Polish, Turkish
-    "контекст",
-    "запрос",
-    "ввод",
-    "сообщени",
-    "wejści",
-    "bağlam",
-    "girdi",
-];
-/// How it is measured.
-const MEASURES: &[&str] = &[
-    "token",
-    "length",
-    "window",
-    "size",
-    "long",
-    "large",
-    "too many",
-    "too big",
-    "长度",
-    "長度",
-    "令牌",
-    "过长",
-    "過長",
-    "太长",
-    "太長",
-    "窗口",
-    "字符",
-    "トークン",
-    "長さ",
-    "長す",
-    "文字数",
-    "토큰",
-    "길이",
-    "길",
-    "länge",
-    "zu lang",
-    "fenster",
-    "groß",
-    "zeichen",
-    "longueur",
-    "jeton",
-    "fenêtre",
-    "longitud",
-    "largo",
-    "larga",
-    "ventana",
-    "tamaño",
-    "comprimento",
-    "janela",
-    "tamanho",
-    "lunghezza",
-    "lungo",
-    "lunga",
-    "finestra",
-    "длин",
-    "токен",
-    "окн",
-    "размер",
-    "dług",
-    "uzunlu",
-    "uzun",
-];
-/// That it is more than something.
-const EXCESSES: &[&str] = &[
-    "exceed",
-    "too long",
-    "too large",
-    "too many",
-    "too big",
-    "longer than",
-    "larger than",
-    "greater than",
-    "more than",
-    "bigger than",
-    "beyond",
-    "above the",
-    "over the",
-    "out of range",
-    "at most",
-    "maximum",
-    "max ",
-    "max_",
-    "less than",
-    "smaller than",
-    "should be [",
-    "range of",
-    "must be <=",
-    "must be between",
-    "not fit",
-    "n't fit",
-    "reduce",
-    "shorten",
-    "truncat",
-    "overflow",
-    "not enough room",
-    "no room",
-    "ran out",
-    "超过",
-    "超過",
-    "超出",
-    "超限",
-    "过长",
-    "過長",
-    "太长",
-    "太長",
-    "最大",
-    "上限",
-    "范围",
-    "範圍",
-    "不能大于",
-    "超え",
-    "長すぎ",
-    "초과",
-    "너무",
-    "최대",
-    "überschr",
-    "übersteig",
-    "zu lang",
-    "zu groß",
-    "zu viele",
-    "maximal",
-    "höchstens",
-    "dépass",
-    "trop ",
-    "maximal",
-    "supera",
-    "excede",
-    "excedi",
-    "demasiad",
-    "máxim",
-    "muito long",
-    "massim",
-    "tropp",
-    "превыш",
-    "слишком",
-    "максим",
-    "przekracz",
-    "zbyt",
-    "aşıyor",
-    "aştı",
-    "fazla",
-    "çok uzun",
-];
-/// The length of the answer, which is lowered instead.
-const OUTPUTS: &[&str] = &[
-    "max_tokens",
-    "max_completion_tokens",
-    "max_output_tokens",
-    "max_new_tokens",
-    "maxoutputtokens",
-    "num_predict",
-    "max tokens",
-    "output token",
-    "completion token",
-    "budget_tokens",
-    "thinking budget",
-    "thinking_budget",
-];
-/// That the prompt is meant, where the length of the answer is named too.
-const PLAIN_INPUTS: &[&str] =
-    &["input", "prompt", "messages", "context", "输入", "上下文", "eingabe", "kontext"];
-/// Parts of a request with a limit of their own, and other limits.
-const OTHER_LIMITS: &[&str] = &[
-    "image",
-    "picture",
-    "pixel",
-    "audio",
-    "video",
-    "pdf",
-    "file size",
-    "base64",
-    "图片",
-    "画像",
-    "per min",
-    "per day",
-    "per hour",
-    "per second",
-    "rate limit",
-    "rate_limit",
-    "quota",
-    "tpm",
-    "rpm",
-    "concurren",
-    "too many requests",
-    "timeout",
-    "timed out",
-    "time limit",
-    "took too",
-    "deadline",
-    "seconds",
-    "tool_call_id",
-    "call_id",
-    "tools[",
-    "tools.",
-    "tool name",
-    "functions[",
-    "function name",
-    ".name",
-    "'name'",
-    "`name`",
-    "tool_use.id",
-    "stop sequence",
-    "'stop'",
-    "metadata",
-    "schema",
-    "description",
-    "temperature",
-    "top_p",
-    "top_k",
-    "top_logprobs",
-    "'user'",
-    "header",
-    "cache_control",
-    "batch",
-];
+use super::overflow_words::{
+    BEFORE_FIELD, EXCESSES, INPUT_FIELDS, INPUTS, LEAST_WINDOW, MEASURES, MEDIA, OTHER_LIMITS,
+    OTHER_TOKENS, OUTPUTS, PLAIN_INPUTS, ROOTS, WEAK_EXCESSES,
+};
 
 /// Whether `text` says that the prompt is longer than the model or its server takes.
 pub(super) fn is_overflow(text: &str) -> bool {
-    let text = text.to_lowercase();
+    // Pydantic calls each field an input.
+    let text = text.to_lowercase().replace("input should", "value should");
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    let is_counted = counts_tokens(&text);
+    let is_other = says(OTHER_LIMITS) || (says(MEDIA) && !is_counted);
+    if is_other || names_other_field(&text) || is_of_short_text(&text) {
+        return false;
+    }
     let is_of_prompt = !says(OUTPUTS) || says(PLAIN_INPUTS);
-    says(INPUTS) && says(MEASURES) && says(EXCESSES) && is_of_prompt && !says(OTHER_LIMITS)
+    let is_more = |weak: bool| {
+        let all = EXCESSES.iter().filter(|word| weak || !WEAK_EXCESSES.contains(word));
+        all.into_iter().any(|word| text.contains(word))
+    };
+    let is_input = says(INPUTS) && says(MEASURES) && is_more(true);
+    let is_of_tokens =
+        is_counted && !says(OTHER_TOKENS) && (is_more(false) || has_two_sizes(&text));
+    is_of_prompt && (is_input || is_of_tokens)
+}
+
+/// Whether tokens are counted, and not one that stands for a login.
+fn counts_tokens(text: &str) -> bool {
+    const BEHIND: &[&str] =
+        &["s", "count", "length", "limit", "number", "size", "数", "數", "长度", "超", "总"];
+    let is_counted = |(at, word): (usize, &str)| {
+        let before = text.get(..at).unwrap_or_default().trim_end();
+        let after = text.get(at + word.len()..).unwrap_or_default().trim_start();
+        before.ends_with(|c: char| c.is_ascii_digit())
+            || BEHIND.iter().any(|word| after.starts_with(word))
+    };
+    text.match_indices("token").any(is_counted)
+        || ["токен", "トークン", "토큰", "令牌数"].iter().any(|word| text.contains(word))
+}
+
+/// Whether two numbers stand there that may be the size of a prompt and of a window, in whatever language.
+fn has_two_sizes(text: &str) -> bool {
+    let mut sizes: Vec<u64> = numbers(text).filter(|number| *number >= LEAST_WINDOW).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes.len() >= 2
+}
+
+fn numbers(text: &str) -> impl Iterator<Item = u64> {
+    let words = text.split(|c: char| !c.is_ascii_digit() && c != ',');
+    words.filter_map(|word| word.replace(',', "").parse().ok())
+}
+
+/// Whether the limit is one of a few characters.
+fn is_of_short_text(text: &str) -> bool {
+    let is_text = ["character", "string", "字符", "zeichen"].iter().any(|word| text.contains(word));
+    is_text && numbers(text).max().is_some_and(|most| most < LEAST_WINDOW)
+}
+
+/// Whether a field is named that holds nothing of what is said to the model, as in `messages[2].tool_calls[0].id`.
+fn names_other_field(text: &str) -> bool {
+    let is_other = |path: &str| {
+        let is_number = |step: &&str| step.chars().all(|c| c.is_ascii_digit());
+        let mut steps = path.split(['.', '[', ']', '/']).filter(|step| !step.is_empty());
+        let last = steps.rfind(|step| !is_number(step));
+        last.is_some_and(|last| {
+            let is_size = ["token", "context", "ctx", "_len", "length"];
+            !INPUT_FIELDS.contains(&last) && !is_size.iter().any(|part| last.contains(part))
+        })
+    };
+    let is_path = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '[' | ']' | '/');
+    let path_at = |at: usize| {
+        let rest = text.get(at..).unwrap_or_default();
+        rest.split(|c| !is_path(c)).next().unwrap_or_default().trim_end_matches('.')
+    };
+    let bare = ROOTS.iter().flat_map(|root| text.match_indices(root)).filter_map(|(at, root)| {
+        let path = path_at(at);
+        let behind = path.get(root.len()..)?.strip_prefix(['.', '['])?;
+        behind.starts_with(|c: char| c.is_ascii_digit()).then_some(path)
+    });
+    let quoted = text.match_indices(['\'', '`', '"']).filter_map(|(at, quote)| {
+        let before = text.get(..at)?;
+        let is_field = before.is_empty() || BEFORE_FIELD.iter().any(|word| before.ends_with(word));
+        let path = path_at(at + 1);
+        let is_whole = text.get(at + 1 + path.len()..)?.starts_with(quote);
+        let is_name =
+            !path.is_empty() && path.chars().all(|c| !c.is_ascii_digit() || path.contains('['));
+        (is_field && is_whole && is_name).then_some(path)
+    });
+    bare.chain(quoted).any(is_other)
 }
 
 #[cfg(test)]
@@ -303,6 +131,30 @@ mod tests {
             "O comprimento da entrada excede o máximo",
             "La lunghezza del contesto supera il massimo",
             "Длина запроса превышает максимальный размер контекста",
+            "Prompt 超长",
+            "Total tokens of image and text exceed max message tokens",
+            "token数量超过上限",
+            "Total tokens (9000) exceed the limit",
+            "The request is too long: 9000 tokens",
+            "total message token length exceed model limit",
+            "exceeds the maximum number of tokens allowed",
+            "Max context exceeded",
+            "입력 텍스트가 너무 깁니다",
+            "コンテキストウィンドウを超えました",
+            "请求内容过长",
+            "Die Anfrage ist zu lang: 9000 Token",
+            "De invoer is te lang voor dit model",
+            "Đầu vào vượt quá độ dài tối đa",
+            "Vstup je příliš dlouhý",
+            "المدخلات طويلة جدا",
+            "Запит задовгий: перевищує вікно контексту",
+            "Masukan terlalu panjang",
+            "Indata är för lång",
+            "Ang 9000 token ay lampas sa 8192",
+            "This request has 9000 input tokens; use at most 8192",
+            "Invalid 'messages[1].content': string too long. Expected a string with maximum length 1048576",
+            "Invalid 'input[3].output': string too long. Expected a string with maximum length 10485760",
+            "The input (9000 tokens) is longer than the context window of `llama3.1` (8192 tokens)",
         ] {
             assert!(is_overflow(text), "{text}");
         }
@@ -325,6 +177,23 @@ mod tests {
             "prompt processing took too long",
             "context deadline exceeded",
             "error message: too many connections",
+            "Invalid 'input[2].id': string too long. Expected a string with maximum length 64, but got a string with \
+             length 612 instead.",
+            "messages[2].tool_calls[0].id: string too long",
+            "'prompt_cache_key': string too long. Expected maximum length 64, but got length 700",
+            "messages.5: tool_use ids must be at most 64 characters long",
+            "seed: Input should be less than 2147483647; value too large",
+            "Input should be less than or equal to 1 (the size of the nucleus)",
+            "Invalid 'safety_identifier': string too long",
+            "messages.3.name: string is longer than 64 characters",
+            "You have exceeded your monthly allowance of 1000000 tokens",
+            "Your plan includes 100000 tokens, 120000 are used",
+            "the access token exceeds the maximum size of 4096 bytes",
+            "unexpected token at position 90000, line 1200",
+            "a cached prefix needs at least 1024 tokens, this one has 800",
+            "今日 token 用量超过套餐额度",
+            "请求时间过长",
+            "Die Anfrage dauert zu lange",
             "model not found",
             "invalid api key",
             "",

@@ -2,7 +2,7 @@
 //! setting or variable that the key and the address came from.
 
 use gnoma_core::{ErrorKind, error_policy::Remedy};
-use gnoma_net::NetErrorKind;
+use gnoma_net::{CertificateFault, NetErrorKind};
 
 use super::keys;
 use crate::Profile;
@@ -44,6 +44,9 @@ pub(super) fn of(profile: &Profile, kind: ErrorKind, status: Option<u16>) -> Opt
                 .to_owned()
         }
         Remedy::Quota => format!("Top up or raise the limit at `{name}`, or use another provider."),
+        Remedy::Wait if status == Some(429) => {
+            retry_in("a minute")
+        }
         Remedy::Wait => "Retry later, or use another provider with --provider.".to_owned(),
         Remedy::Report => format!(
             "The problem is on the side of `{name}`. Retry later, or use another provider with --provider."
@@ -60,6 +63,11 @@ pub(super) fn of(profile: &Profile, kind: ErrorKind, status: Option<u16>) -> Opt
     })
 }
 
+/// Returns the remedy for a limit of the rate of requests.
+pub(super) fn retry_in(time: &str) -> String {
+    format!("Retry in {time}, or use another provider with --provider.")
+}
+
 /// Returns the remedy where people run the server themselves, if it is another than at a vendor.
 fn of_own_server(profile: &Profile, remedy: Remedy, status: Option<u16>) -> Option<String> {
     let (name, url) = (&profile.name, &profile.base_url);
@@ -68,6 +76,11 @@ fn of_own_server(profile: &Profile, remedy: Remedy, status: Option<u16>) -> Opti
             "Start a new session, compact this one (/compact at its prompt), or start the server with a larger window."
                 .to_owned()
         }
+        Remedy::Access if profile.key.is_some() => format!(
+            "`{name}` refuses the key of {} for this, or a proxy before {url} does. Check what the key may do, and the \
+             log of the server.",
+            profile.key_place()
+        ),
         Remedy::Wait if status != Some(429) => format!(
             "The server at {url}, or a proxy before it, is not ready; it may still be loading the model. Retry \
              later, or use another provider with --provider."
@@ -77,8 +90,9 @@ fn of_own_server(profile: &Profile, remedy: Remedy, status: Option<u16>) -> Opti
              use another provider with --provider."
         ),
         Remedy::Request => format!(
-            "The server at {url} does not accept this request; its log says more. Check that it serves this \
-             model with tools, and that `provider.protocols.{name}` is the protocol that it speaks."
+            "The server at {url} refuses the request for the reason above. If that does not help, its log says more: \
+             check that it serves this model with tools, and that `provider.protocols.{name}` is the protocol that it \
+             speaks."
         ),
         Remedy::Patience if status.is_some() => format!(
             "The server at {url}, or a proxy before it, stopped waiting for the model. Raise its time-out (nginx: \
@@ -90,7 +104,45 @@ fn of_own_server(profile: &Profile, remedy: Remedy, status: Option<u16>) -> Opti
 
 fn missing_key(profile: &Profile) -> String {
     let (name, setting) = (&profile.name, profile.describe_key_setting());
+    if let Some(place) = &profile.key_source {
+        let variable = &profile.key_variable;
+        return format!(
+            "{place} takes the key for `{name}` from {variable}, which is not set: {setting}."
+        );
+    }
     format!("No key for `{name}` is set: {setting}, or set `provider.api_keys.{name}`.")
+}
+
+/// Returns the remedy where the address does not lead to what was asked for.
+pub(super) fn wrong_address(profile: &Profile) -> String {
+    let asked = profile.url(profile.request_path());
+    if profile.has_vendor_address() {
+        let name = &profile.name;
+        return format!(
+            "gnoma asked {asked}, its own address for `{name}`: a proxy or a login page between you and it may have \
+             answered."
+        );
+    }
+    let (name, place) = (&profile.name, profile.address_place());
+    let usual = profile.describe_usual_address();
+    format!(
+        "The address of `{name}` may be wrong: gnoma asked {asked}.{usual} Change it in {place}."
+    )
+}
+
+/// Returns the remedy where a certificate is not trusted for `fault`.
+pub(super) fn of_certificate(profile: &Profile, fault: Option<CertificateFault>) -> String {
+    let (url, place) = (&profile.base_url, profile.address_place());
+    match fault {
+        Some(CertificateFault::Host) => format!(
+            "Write a host that the certificate names into {place}, now {url}, or make a certificate with this host as \
+             subjectAltName. Otherwise do not send a key: somebody may be intercepting the connection."
+        ),
+        Some(CertificateFault::Dates) => format!(
+            "Check this machine's clock. If it is right, the server at {url} needs a new certificate."
+        ),
+        Some(CertificateFault::Issuer) | None => of_connection(profile, NetErrorKind::Certificate),
+    }
 }
 
 /// Returns the remedy where no model server answered, but something before it or at another address.
@@ -100,12 +152,10 @@ pub(super) fn of_page(
     status: Option<u16>,
     is_page: bool,
 ) -> Option<String> {
-    let (name, url, place) = (&profile.name, &profile.base_url, profile.address_place());
+    let (name, url) = (&profile.name, &profile.base_url);
     match kind {
         ErrorKind::NotFound | ErrorKind::BadRequest if is_page || status == Some(405) => {
-            Some(format!(
-                "The address of `{name}` may be wrong: {url}. It often ends in /v1; change it in {place}."
-            ))
+            Some(wrong_address(profile))
         }
         ErrorKind::Forbidden if is_page => Some(format!(
             "A proxy or firewall may have answered in place of {url}: open that address in a browser. If it was \

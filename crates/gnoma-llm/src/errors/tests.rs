@@ -75,8 +75,8 @@ fn google_tells_the_wait_in_the_body() {
 #[test]
 fn vendors_words_are_understood() {
     use ErrorKind::{
-        Auth, BadRequest, ContextTooLong, NotFound, Overloaded, Quota, RateLimited, ServerError,
-        Timeout,
+        Auth, BadRequest, ContextTooLong, Forbidden, NotFound, Overloaded, Quota, RateLimited,
+        ServerError, Timeout,
     };
     let table = [
         // OpenAI
@@ -287,6 +287,22 @@ fn vendors_words_are_understood() {
             RateLimited,
         ),
         (400, r#"{"error":{"code":"1261","message":"Prompt exceeds max length"}}"#, ContextTooLong),
+        (400, r#"{"error":{"code":"1261","message":"Prompt 超长"}}"#, ContextTooLong),
+        // iFlytek, Baidu
+        (400, r#"{"header":{"code":10907,"message":"token数量超过上限"}}"#, ContextTooLong),
+        (
+            400,
+            r#"{"error_code":336007,"error_msg":"the max input characters is 5120, input is too long"}"#,
+            ContextTooLong,
+        ),
+        // Gateways that give a status of their own.
+        (403, r#"{"error":{"message":"Total tokens (9000) exceed the limit"}}"#, ContextTooLong),
+        (406, r#"{"message":"Max context exceeded"}"#, ContextTooLong),
+        (502, r#"{"error":{"message":"The request is too long: 9000 tokens"}}"#, ContextTooLong),
+        (503, r#"{"error":{"message":"请求内容过长"}}"#, ContextTooLong),
+        (502, "<html><h1>502 Bad Gateway</h1></html>", Overloaded),
+        (503, r#"{"error":{"message":"too many requests in the queue, at most 100"}}"#, Overloaded),
+        (403, r#"{"error":{"message":"You exceeded the tokens of your monthly plan"}}"#, Forbidden),
     ];
     let profile = Profile::new("p", Protocol::OpenAi, "http://x");
     for (status, body, kind) in table {
@@ -446,12 +462,51 @@ fn a_model_that_is_not_there_is_like_one_that_is() {
 }
 
 #[test]
+fn wrong_address_is_told_in_the_form_of_its_protocol() {
+    for (protocol, url, says, says_not) in [
+        (Protocol::OpenAi, "http://x", "http://x/chat/completions. It often ends in /v1.", "beta"),
+        (Protocol::OpenAi, "http://x/v1", "http://x/v1/chat/completions. Change it", "often ends"),
+        (Protocol::Google, "http://x/v1", "It often ends in /v1beta.", "/v1."),
+        (Protocol::Ollama, "http://x:11434", "http://x:11434/api/chat. Change it", "often ends"),
+        (Protocol::Anthropic, "http://x/v1", "http://x/v1/messages. Change it", "often ends"),
+    ] {
+        let profile = Profile::new("work", protocol, url);
+        let hint = from_status(&profile, 404, None, b"<html>404</html>").hint.unwrap();
+        assert!(hint.contains(says) && !hint.contains(says_not), "{hint}");
+    }
+}
+
+#[test]
+fn refused_key_of_an_own_server_is_not_blamed_on_an_account() {
+    let mut profile = Profile::new("work", Protocol::OpenAi, "http://x/v1");
+    profile.key = Some(gnoma_core::Secret::new("k".to_owned()));
+    profile.key_source = Some("WORK_KEY".to_owned());
+    let hint = from_status(&profile, 403, None, br#"{"error":{"message":"no"}}"#).hint.unwrap();
+    assert!(hint.contains("WORK_KEY") && !hint.contains("country"), "{hint}");
+    // The setting names a variable that is not set.
+    profile.key = None;
+    profile.key_source = Some("`provider.api_keys.work` (c.toml:5)".to_owned());
+    profile.key_variable = "WORK_KEY".to_owned();
+    let hint = from_status(&profile, 401, None, b"{}").hint.unwrap();
+    assert!(hint.starts_with("`provider.api_keys.work` (c.toml:5) takes the key"), "{hint}");
+    assert!(hint.contains("from WORK_KEY, which is not set"), "{hint}");
+}
+
+#[test]
 fn a_redirect_says_which_address_to_set() {
     let profile = Profile::new("p", Protocol::OpenAi, "http://x/v1");
     let hint = |to: Option<&str>| redirected(&profile, 308, to).hint.unwrap();
     let moved = hint(Some("https://x/v1/chat/completions"));
     assert!(moved.contains("change `provider.endpoints.p` to `https://x/v1`."), "{moved}");
     assert!(hint(Some("http://wifi.example/login?to=x")).contains("log in"));
+    // A path of its own: the address is right, and nobody has to log in.
+    let slash = hint(Some("/v1/chat/completions/"));
+    assert!(slash.contains("rewrites paths") && !slash.contains("log in"), "{slash}");
+    let moved = hint(Some("/api/v1/chat/completions"));
+    assert!(moved.contains("to `http://x/api/v1`"), "{moved}");
+    let moved = hint(Some("//y/v1/chat/completions"));
+    assert!(moved.contains("to `http://y/v1`"), "{moved}");
+    assert!(!hint(Some("/elsewhere")).contains("log in"));
     let nowhere = redirected(&profile, 303, None);
     assert!(nowhere.message.contains("redirects to another address"), "{nowhere:?}");
 }

@@ -13,6 +13,7 @@ use crate::{
     Profile,
     arguments::{UnfilledCalls, text_of},
     dialect::{Decode, Ending, Events, Frame, sign},
+    end_reason::EndReason,
     errors,
     lenient::{Count, Text},
     names::NameMap,
@@ -33,7 +34,9 @@ pub(super) struct GoogleDecoder {
     unfilled: UnfilledCalls,
     /// Records that were not part of an event stream.
     bodies: usize,
-    stop: Option<StopReason>,
+    stop: Option<EndReason>,
+    /// What the server says about it.
+    finish_message: String,
     /// It was stopped for what it repeats.
     recited: bool,
     ended: bool,
@@ -69,7 +72,7 @@ impl Decode for GoogleDecoder {
             self.candidate(candidate, out);
         }
         if chunk.prompt_feedback.is_some_and(|feedback| !feedback.block_reason.is_empty()) {
-            self.stop = Some(StopReason::ContentFilter);
+            self.stop = Some(EndReason::Stop(StopReason::ContentFilter));
         }
         self.count(chunk.usage_metadata, out);
         Ok(())
@@ -85,9 +88,10 @@ impl Decode for GoogleDecoder {
                 "the provider stopped the answer because it repeats a known text (RECITATION)";
             return Err(ProviderError::new(ErrorKind::Garbled, &self.profile.name, said));
         }
-        let Some(stop) = self.stop.or_else(|| self.unsaid_stop()) else {
+        let Some(end) = self.stop.clone().or_else(|| self.unsaid_stop()) else {
             return Err(self.unfinished());
         };
+        let stop = end.settle(&self.profile, out).map_err(|error| self.with_words(error))?;
         self.close_partial(out);
         out.push_back(StreamEvent::Stop(match stop {
             StopReason::EndTurn if self.called => StopReason::ToolUse,
@@ -100,7 +104,8 @@ impl Decode for GoogleDecoder {
     fn ending(&self) -> Option<Ending> {
         let has_usage = self.usage != Usage::default();
         let is_open = !self.ended && !self.recited;
-        self.stop.filter(|_| is_open).map(|reason| Ending { reason, has_usage })
+        let end = self.stop.as_ref().filter(|_| is_open)?;
+        Some(Ending { reason: end.stop(), has_usage })
     }
 }
 
@@ -118,6 +123,7 @@ impl GoogleDecoder {
             unfilled: UnfilledCalls::default(),
             bodies: 0,
             stop: None,
+            finish_message: String::new(),
             recited: false,
             ended: false,
         }
@@ -136,8 +142,17 @@ impl GoogleDecoder {
     }
 
     /// The stop of an answer that came in one piece and gives no reason: nothing of it can be missing.
-    fn unsaid_stop(&self) -> Option<StopReason> {
-        (self.bodies == 1 && self.slots > 0).then_some(StopReason::EndTurn)
+    fn unsaid_stop(&self) -> Option<EndReason> {
+        let is_whole = self.bodies == 1 && self.slots > 0;
+        is_whole.then_some(EndReason::Stop(StopReason::EndTurn))
+    }
+
+    /// The failure with the server's own words for it.
+    fn with_words(&self, mut error: ProviderError) -> ProviderError {
+        if !self.finish_message.is_empty() {
+            error.message = format!("{}: {}", error.message, self.finish_message);
+        }
+        error
     }
 
     fn unfinished(&self) -> ProviderError {
@@ -164,6 +179,9 @@ impl GoogleDecoder {
     fn candidate(&mut self, candidate: GoogleCandidate<'_>, out: &mut Events) {
         for part in candidate.content.unwrap_or_default().parts {
             self.part(part, out);
+        }
+        if !candidate.finish_message.is_empty() {
+            self.finish_message = errors::quote(candidate.finish_message.as_str());
         }
         self.stopped(&candidate.finish_reason);
     }
@@ -266,24 +284,12 @@ impl GoogleDecoder {
     }
 
     fn stopped(&mut self, reason: &Text<'_>) {
-        self.stop = Some(match reason.as_str() {
-            "" => return,
-            "STOP" => StopReason::EndTurn,
-            "MAX_TOKENS" => StopReason::MaxTokens,
-            // What is written the next time is often something else.
-            "RECITATION" => {
-                self.recited = true;
-                return;
-            }
-            "SAFETY"
-            | "BLOCKLIST"
-            | "PROHIBITED_CONTENT"
-            | "SPII"
-            | "IMAGE_SAFETY"
-            | "IMAGE_PROHIBITED_CONTENT"
-            | "IMAGE_RECITATION" => StopReason::ContentFilter,
-            _ => StopReason::Other,
-        });
+        // What is written the next time is often something else.
+        if reason.as_str() == "RECITATION" {
+            self.recited = true;
+            return;
+        }
+        self.stop = EndReason::read(reason.as_str()).or(self.stop.take());
     }
 
     /// Counts come with nearly every chunk, each time all that are not zero: the last ones hold. Vertex
@@ -469,7 +475,7 @@ mod tests {
             ("MAX_TOKENS", StopReason::MaxTokens),
             ("SAFETY", StopReason::ContentFilter),
             ("PROHIBITED_CONTENT", StopReason::ContentFilter),
-            ("MALFORMED_FUNCTION_CALL", StopReason::Other),
+            ("OTHER", StopReason::Other),
         ] {
             let record = format!(r#"{{"candidates":[{{"finishReason":"{wire}","index":0}}]}}"#);
             assert_eq!(read_all(&[&record]).unwrap().stop, Some(stop), "{wire}");
@@ -477,6 +483,18 @@ mod tests {
         let blocked = r#"{"promptFeedback":{"blockReason":"SAFETY"},"candidates":null}"#;
         let stop = read_all(&[blocked]).unwrap().stop;
         assert_eq!(stop, Some(StopReason::ContentFilter));
+    }
+
+    #[test]
+    fn malformed_call_is_a_failure_with_the_words_of_the_server() {
+        let record = r#"{"candidates":[{"finishReason":"MALFORMED_FUNCTION_CALL","index":0,
+            "finishMessage":"the call is empty","content":{"parts":[{"text":"I look."}]}}]}"#;
+        let error = read_all(&[record]).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::ServerError);
+        assert!(
+            error.message.ends_with("(`MALFORMED_FUNCTION_CALL`): the call is empty"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -184,6 +184,8 @@ pub(super) struct GoogleCandidate<'a> {
     pub content: Option<GoogleContent<'a>>,
     #[serde(borrow)]
     pub finish_reason: Text<'a>,
+    #[serde(borrow)]
+    pub finish_message: Text<'a>,
 }
 
 #[derive(Default, Deserialize)]

@@ -10,6 +10,7 @@ use crate::{
     Profile,
     arguments::{UnfilledCalls, text_of},
     dialect::{Decode, Events, Frame},
+    end_reason::EndReason,
     errors,
     names::NameMap,
 };
@@ -62,8 +63,9 @@ impl Decode for OllamaDecoder {
                 output: line.eval_count.0.unwrap_or_default(),
                 ..Usage::default()
             }));
+            let stop = self.stop(line.done_reason.as_str(), out)?;
             self.stopped = true;
-            out.push_back(StreamEvent::Stop(self.stop(line.done_reason.as_str())));
+            out.push_back(StreamEvent::Stop(stop));
         }
         Ok(())
     }
@@ -144,12 +146,15 @@ impl OllamaDecoder {
     }
 
     /// `stop` is said of calls too.
-    fn stop(&self, reason: &str) -> StopReason {
-        match reason {
-            "length" => StopReason::MaxTokens,
-            "" | "stop" | "tool_calls" if self.called => StopReason::ToolUse,
-            "" | "stop" => StopReason::EndTurn,
-            _ => StopReason::Other,
-        }
+    fn stop(&self, reason: &str, out: &mut Events) -> Result<StopReason, ProviderError> {
+        let stop = match EndReason::read(reason) {
+            Some(end) => end.settle(&self.profile, out)?,
+            None => StopReason::EndTurn,
+        };
+        Ok(match stop {
+            StopReason::EndTurn | StopReason::ToolUse if self.called => StopReason::ToolUse,
+            StopReason::ToolUse => StopReason::EndTurn,
+            stop => stop,
+        })
     }
 }

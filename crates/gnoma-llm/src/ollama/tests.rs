@@ -71,6 +71,13 @@ fn endings_have_their_reasons() {
     ] {
         assert_eq!(decode(&[end]).unwrap().stop, Some(stop), "{end}");
     }
+    for word in ["error", "abort", "unload"] {
+        let end =
+            format!(r#"{{"message":{{"content":"part"}},"done":true,"done_reason":"{word}"}}"#);
+        assert_eq!(decode(&[&end]).unwrap_err().kind, ErrorKind::ServerError, "{word}");
+    }
+    let limit = decode(&[r#"{"done":true,"done_reason":"limit"}"#]).unwrap();
+    assert_eq!(limit.stop, Some(StopReason::MaxTokens));
     let call = r#"{"message":{"tool_calls":[{"function":{"name":"bash"}}]},"done":true,"done_reason":"length"}"#;
     assert_eq!(decode(&[call]).unwrap().stop, Some(StopReason::MaxTokens));
 }

@@ -157,6 +157,7 @@ impl TextCalls {
             }
             StreamEvent::RateLimits { .. }
             | StreamEvent::Adapted { .. }
+            | StreamEvent::UnknownStop { .. }
             | StreamEvent::Started { .. }
             | StreamEvent::Usage(_) => out.push_back(event),
             mut other => {
@@ -382,6 +383,7 @@ fn renumber(event: &mut StreamEvent, slots: &mut Slots) {
         | StreamEvent::ToolCallDone { slot } => *slot = slots.ours(*slot),
         StreamEvent::RateLimits { .. }
         | StreamEvent::Adapted { .. }
+        | StreamEvent::UnknownStop { .. }
         | StreamEvent::Started { .. }
         | StreamEvent::Usage(_)
         | StreamEvent::Stop(_) => (),

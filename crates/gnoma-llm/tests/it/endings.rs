@@ -126,3 +126,34 @@ async fn stand_in_arguments_are_replaced_by_what_follows() {
     // Google and Ollama send arguments whole, Mistral with the call.
     assert!(tried >= 7, "{tried}");
 }
+
+/// Eight tokens behind a prompt of 32,760 are the rest of the window, whatever the limit of the answer was.
+#[tokio::test]
+async fn few_tokens_at_the_length_of_an_answer_are_a_full_window() {
+    for (prompt, output, most, window, is_full) in [
+        (32_760, 8, Some(4_096), None, true),
+        (32_760, 8, None, Some(32_768), true),
+        (32_760, 8, Some(8), None, false),
+        (32_760, 8, None, None, false),
+        (300, 8, Some(4_096), None, false),
+        (2_000, 4_096, Some(4_096), None, false),
+        (2_000, 8, None, Some(131_072), false),
+    ] {
+        let endpoint = endpoints().find(|it| it.label == "llamacpp").unwrap();
+        let body = format!(
+            "data: {{\"choices\":[{{\"delta\":{{\"content\":\"part\"}}}}]}}\n\ndata: \
+             {{\"choices\":[{{\"delta\":{{}},\"finish_reason\":\"length\"}}],\"usage\":{{\"prompt_tokens\":{prompt},\
+             \"completion_tokens\":{output}}}}}\n\ndata: [DONE]\n\n"
+        );
+        let reply = endpoint.wire.stream(&Script::text(["x"]));
+        let reply = Reply { body: ReplyBody::Bytes(body.into_bytes().into()), ..reply };
+        let server = Server::queue([reply]).unwrap();
+        let provider = connect(endpoint.profile(&server.url()), Http::new(HttpOptions::default()));
+        let mut request = ask(endpoint, [user("Hello")]);
+        (request.max_output_tokens, request.context_window) = (most, window);
+        let all: Vec<_> = provider.stream(request).collect().await;
+        let failed = all.iter().find_map(|event| event.as_ref().err().map(|error| error.kind));
+        let expected = is_full.then_some(gnoma_core::ErrorKind::ContextTooLong);
+        assert_eq!(failed, expected, "{prompt} {output} {most:?} {window:?}");
+    }
+}

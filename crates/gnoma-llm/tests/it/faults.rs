@@ -188,7 +188,7 @@ async fn a_key_that_is_missing_or_wrong_is_named() {
         let server = Server::start(move |_| reply.clone()).unwrap();
         let mut profile = endpoint.profile(&server.url());
         let variable = profile.key_variable.clone();
-        let missing = format!("export {variable} or set `provider.api_keys.");
+        let missing = format!("export {variable}=…, or set `provider.api_keys.");
         let wrong = format!("rejected the key: check {variable}");
         for (key, hint) in [(None, &missing), (Some("s3cret"), &wrong)] {
             profile.key = key.map(|key| Secret::new(key.to_owned()));
@@ -213,13 +213,14 @@ async fn a_redirect_is_not_followed() {
             let server = Server::queue([reply]).unwrap();
             let mut profile = endpoint.profile(&server.url());
             profile.key = Some(Secret::new("s3cret".to_owned()));
+            profile.address_source = Some("SOME_BASE_URL".to_owned());
             let outcome = asked(endpoint, profile).await;
             outcome.expect(
                 endpoint,
                 &Expected {
                     kind: ErrorKind::WrongServer,
                     says: &target,
-                    hint: "Check `provider.endpoints",
+                    hint: "Check SOME_BASE_URL",
                 },
             );
         }
@@ -263,7 +264,12 @@ async fn a_server_that_wants_tls_is_called_so() {
 async fn a_page_in_place_of_an_answer_points_to_the_address() {
     let table = [
         (404, "404 page not found", ErrorKind::NotFound, "The address of `"),
-        (404, "<html>nothing here</html>", ErrorKind::NotFound, "It often ends in /v1"),
+        (
+            404,
+            "<html>nothing here</html>",
+            ErrorKind::NotFound,
+            "may be wrong: gnoma asked http://",
+        ),
         (405, "", ErrorKind::BadRequest, "The address of `"),
         (
             403,
@@ -277,6 +283,7 @@ async fn a_page_in_place_of_an_answer_points_to_the_address() {
             let server = Server::queue([Reply::text(status, body)]).unwrap();
             let mut profile = endpoint.profile(&server.url());
             profile.key = Some(Secret::new("s3cret".to_owned()));
+            profile.address_source = Some("SOME_BASE_URL".to_owned());
             let outcome = asked(endpoint, profile).await;
             outcome.expect(endpoint, &Expected { kind, says: "(HTTP ", hint });
         }

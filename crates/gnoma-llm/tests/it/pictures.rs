@@ -124,3 +124,29 @@ async fn model_without_vision_is_sent_no_image() {
         assert_eq!(asked(&*provider, request).await, (vec![], None), "{}", endpoint.label);
     }
 }
+
+/// Local servers fail inside where they cannot read a picture.
+#[tokio::test]
+async fn refused_image_is_left_out_though_the_server_calls_it_its_own_fault() {
+    for (status, message) in [
+        (500, "failed to decode image"),
+        (500, "Failed to load image or audio file"),
+        (413, "Request Entity Too Large"),
+    ] {
+        let endpoint =
+            PROTOCOLS.iter().chain(&COMPATIBLE).find(|it| it.label == "llamacpp").unwrap();
+        let good = endpoint.wire.stream(&Script::text(["good"]));
+        let bad = base64(b"a bad picture");
+        let server = Server::start(move |request| {
+            let is_bad = String::from_utf8_lossy(&request.body).contains(&bad);
+            let body = serde_json::json!({"error": {"message": message}}).to_string();
+            if is_bad { Reply::json(status, body) } else { good.clone() }
+        });
+        let server = server.unwrap();
+        let provider = connect(endpoint.profile(&server.url()), Http::new(HttpOptions::default()));
+        let mut request = ask(endpoint, [user("hello")]);
+        request.messages.push(picture(b"a bad picture"));
+        let (notes, error) = asked(&*provider, request).await;
+        assert_eq!((notes.len(), error), (1, None), "{message}");
+    }
+}

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     endpoints::{COMPATIBLE, Endpoint, PROTOCOLS},
-    histories::{all, ask, user},
+    histories::{all, ask, tools, user},
 };
 
 /// A server that refuses a request for as long as it has something.
@@ -316,4 +316,54 @@ async fn a_server_that_refuses_everything_is_given_up() {
     let (notes, error) = asked(&*provider, request).await;
     assert!(error.is_some() && notes.len() == 4, "{notes:?}");
     assert_eq!(server.requests().len(), 5);
+}
+
+/// Servers that name no tool: each other tool is offered in the end.
+#[tokio::test]
+async fn tool_that_a_server_refuses_without_naming_it_is_found() {
+    for (status, message) in [
+        (
+            400,
+            "Invalid request: tools.function.parameters is not a valid moonshot flavored json schema",
+        ),
+        (500, "failed to parse grammar"),
+        (422, "The provided JSON schema contains features not supported by xgrammar."),
+    ] {
+        let endpoint = endpoint("llamacpp");
+        let names = |body: &Value| -> Vec<String> {
+            let tools = body["tools"].as_array().cloned().unwrap_or_default();
+            let name = |tool: &Value| tool["function"]["name"].as_str().unwrap().to_owned();
+            tools.iter().map(name).collect()
+        };
+        let (server, provider) = strict(endpoint, move |body| {
+            let is_odd = names(body).iter().any(|name| name == "mcp__s__t2");
+            is_odd.then(|| refusal(status, message, None))
+        });
+        let mut request = ask(endpoint, [user("hi")]);
+        let own = tools();
+        let foreign = (0..5).map(|at| {
+            std::sync::Arc::new(gnoma_core::ToolSpec {
+                name: format!("mcp__s__t{at}"),
+                ..(*own[0]).clone()
+            })
+        });
+        request.tools = own.iter().cloned().chain(foreign).collect();
+        let mut last = Vec::new();
+        for round in 0..5 {
+            let (notes, error) = asked(&*provider, request.clone()).await;
+            assert_eq!(error, None, "{message}");
+            assert!(notes.len() <= 1, "{notes:?}");
+            assert!(round > 0 || notes[0].contains("leaves out"), "{notes:?}");
+            last = names(&server.requests().last().unwrap().json());
+        }
+        assert_eq!(
+            last,
+            ["fs_read", "bash", "mcp__s__t0", "mcp__s__t1", "mcp__s__t3", "mcp__s__t4"]
+        );
+        assert!(server.requests().len() <= 12, "{}", server.requests().len());
+        // What it has taken before is not the reason for another refusal.
+        let before = server.requests().len();
+        assert_eq!(asked(&*provider, request).await, (vec![], None));
+        assert_eq!(server.requests().len(), before + 1);
+    }
 }

@@ -35,6 +35,16 @@ const ORIGINS: [(&str, Option<&str>, Option<&str>); 4] = [
     ("work", None, Some("`provider.endpoints.work` (/home/u/.config/gnoma/config.toml:4)")),
 ];
 
+/// What follows the address on each wire, and how addresses usually end.
+const PATHS: [&str; 5] = [
+    "/chat/completions",
+    "/responses",
+    "/messages",
+    "/models/MODEL:streamGenerateContent",
+    "/api/chat",
+];
+const USUAL_ENDS: [&str; 2] = [" It often ends in /v1beta.", " It often ends in /v1."];
+
 /// The sentence for a status, with the names of the origin in place of those of the wire.
 async fn sentence(endpoint: &Endpoint, status: u16, origin: usize) -> String {
     let (name, key, address) = ORIGINS[origin];
@@ -55,7 +65,10 @@ async fn sentence(endpoint: &Endpoint, status: u16, origin: usize) -> String {
     let provider = profile.name.clone();
     let error = failure(endpoint, profile).await;
     let text = format!("{error}\n    {}", error.hint.clone().unwrap_or_default());
-    let text = text.replace(&url, "https://address/v1");
+    let text = text.replace(&url, "https://address/v1").replace(endpoint.model, "MODEL");
+    // Each wire has a path of its own, and a usual end of the address.
+    let text = PATHS.iter().fold(text, |text, path| text.replace(path, "/PATH"));
+    let text = USUAL_ENDS.iter().fold(text, |text, end| text.replace(end, ""));
     text.replace(&format!("{provider}:"), &format!("{name}:"))
         .replace(&format!("`{provider}`"), &format!("`{name}`"))
         .replace(&format!(".{provider}`"), &format!(".{name}`"))
@@ -98,13 +111,8 @@ async fn every_status_has_a_sentence_with_a_remedy_that_names_its_origin() {
                 let is_source =
                     |source: &Option<&str>| source.is_some_and(|source| source.contains(other));
                 let is_missing = key.is_none() && other == "provider.api_keys";
-                let is_unset = address.is_none() && other == "provider.endpoints";
                 assert!(
-                    !hint.contains(other)
-                        || is_source(key)
-                        || is_source(address)
-                        || is_missing
-                        || is_unset,
+                    !hint.contains(other) || is_source(key) || is_source(address) || is_missing,
                     "{status} names {other}: {hint}"
                 );
             }

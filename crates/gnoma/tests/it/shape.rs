@@ -173,7 +173,8 @@ async fn a_refused_form_is_asked_for_otherwise() {
 async fn programs_get_the_answer_as_data() {
     let run = |replies: Vec<Reply>, format: &'static str| async move {
         let world = World::new(replies);
-        world.write("point.json", POINT);
+        // As people write files by hand.
+        world.write("point.json", &format!("\u{feff}// a point\n{POINT}"));
         world.run(&["--json-schema", "point.json", "--output-format", format, "say 1"]).await
     };
     let last =

@@ -158,6 +158,35 @@ fn an_answer_of_nothing_with_an_unknown_stop_is_asked_for_again() {
     assert!(retrying(&fx).is_some(), "{fx:?}");
 }
 
+#[test]
+fn an_answer_that_ends_for_an_unknown_reason_is_kept_and_fails_the_turn() {
+    let mut turn = started(Limits::default());
+    let word = StreamEvent::UnknownStop { word: "OTHER".into() };
+    let fx = feed(&mut turn, [text("part"), Input::Model(Ok(word)), stop(StopReason::Other)]);
+    let Some(Outcome::Failed { error, kept_partial: true }) = outcome(&fx) else {
+        panic!("{fx:?}")
+    };
+    assert!(error.message.contains("`OTHER`"), "{error:?}");
+    assert_eq!(turn.history()[1].text_content(), "part");
+    // Without a word nothing says that something is missing.
+    let mut turn = started(Limits::default());
+    let fx = feed(&mut turn, [text("all"), stop(StopReason::Other)]);
+    assert_eq!(outcome(&fx), Some(&Outcome::Complete { stop: StopReason::Other }));
+}
+
+#[test]
+fn half_a_call_before_an_unknown_stop_is_asked_for_again() {
+    let mut turn = started(Limits::default());
+    feed(&mut turn, call(0, "c", "bash", r#"{"comm"#));
+    let word = StreamEvent::UnknownStop { word: "odd".into() };
+    let fx = feed(&mut turn, [Input::Model(Ok(word)), stop(StopReason::Other)]);
+    let failed = fx.iter().find_map(|effect| match effect {
+        Effect::Emit(Event::Retrying { error, .. }) => Some(error.message.clone()),
+        _ => None,
+    });
+    assert_eq!(failed.unwrap(), "the answer ended in the middle of a call (`odd`)");
+}
+
 /// Gemini ends like this now and then. A third time it is taken as meant.
 #[test]
 fn an_answer_of_nothing_is_asked_for_twice_more() {
@@ -202,6 +231,13 @@ fn no_output_at_the_limit_compacts_the_conversation() {
         panic!("{fx:?}")
     };
     assert_eq!(error.kind, ErrorKind::ContextTooLong);
+    assert!(compacts(&fx), "{fx:?}");
+}
+
+#[test]
+fn white_space_at_the_limit_is_a_full_window() {
+    let mut turn = started(Limits::default());
+    let fx = feed(&mut turn, [text(" "), stop(StopReason::MaxTokens)]);
     assert!(compacts(&fx), "{fx:?}");
 }
 

@@ -13,6 +13,7 @@ use super::{
 use crate::{
     Profile,
     dialect::{Decode, Events, Frame},
+    end_reason::EndReason,
     errors,
     lenient::Count,
     names::NameMap,
@@ -155,15 +156,17 @@ impl ResponsesDecoder {
         let counted = response.usage.and_then(|raw| serde_json::from_str(raw.get()).ok());
         out.extend(counted.map(|counted| StreamEvent::Usage(usage(&counted))));
         let reason = response.incomplete_details.unwrap_or_default().reason;
-        if errors::is_window_word(reason.as_str()) {
-            self.stopped = true;
-            return Err(errors::window_full(&self.profile));
-        }
-        let stop = match (status, reason.as_str()) {
+        let stop = match (status, EndReason::read(reason.as_str())) {
+            ("completed", Some(EndReason::WindowFull)) => {
+                EndReason::WindowFull.settle(&self.profile, out)?
+            }
             ("completed", _) => self.items.natural_stop(),
-            ("incomplete", "max_output_tokens" | "max_tokens" | "length") => StopReason::MaxTokens,
-            ("incomplete", "content_filter") => StopReason::ContentFilter,
-            _ => StopReason::Other,
+            ("incomplete", Some(end)) => end.settle(&self.profile, out)?,
+            // Only an answer that is complete has the status of one.
+            (status, _) => match EndReason::read(status) {
+                Some(end @ EndReason::BrokenOff(_)) => end.settle(&self.profile, out)?,
+                _ => EndReason::Unknown(errors::quote(status)).settle(&self.profile, out)?,
+            },
         };
         self.stop(stop, out);
         Ok(())

@@ -146,6 +146,14 @@ fn endings_have_their_reasons() {
     ] {
         assert_eq!(end(status, reason, output.clone()), Some(stop), "{status} {reason}");
     }
+    let broken = |status: &str, reason: &str| {
+        let details = json!({ "reason": reason });
+        let body = json!({"status": status, "incomplete_details": details, "output": said});
+        decode(&[&body.to_string()], true).unwrap_err().kind
+    };
+    assert_eq!(broken("cancelled", ""), ErrorKind::ServerError);
+    assert_eq!(broken("incomplete", "server_error"), ErrorKind::ServerError);
+    assert_eq!(broken("incomplete", "context_limit"), ErrorKind::ContextTooLong);
 }
 
 #[test]

@@ -126,16 +126,17 @@ impl Endpoint {
                 let error = errors::refused_size(&self.profile, error, bytes);
                 return AnswerState::Draining(notes, Some(error));
             };
-            let is_trial = matches!(change, Adaptation::ToolTrials(_));
-            // The last word about the tools holds.
-            if is_trial && trials > 0 {
-                notes.pop_back();
-            }
-            trials += usize::from(is_trial);
             self.memory.keep(asked, all.clone());
-            if matches!(&change, Adaptation::ToolTrials(trials) if trials.is_given_up()) {
-                notes.push_front(limits);
-                return AnswerState::Draining(notes, Some(refused.error));
+            if let Adaptation::ToolTrials(tried) = &change {
+                // The last word about the tools holds.
+                if trials > 0 {
+                    notes.pop_back();
+                }
+                trials += 1;
+                if tried.is_given_up() {
+                    notes.push_front(limits);
+                    return AnswerState::Draining(notes, Some(refused.error));
+                }
             }
             notes.push_back(StreamEvent::Adapted { note: self.note(asked, &change, &refused) });
             changes = all;

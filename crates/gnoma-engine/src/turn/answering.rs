@@ -108,10 +108,8 @@ impl Turn {
         if let Some(error) = self.no_answer(attempt, &answer, stop) {
             return self.fail_over(attempt, answer, error, true, fx);
         }
-        if let (StopReason::Other, Some(word)) = (stop, answer.unknown_stop()) {
-            let error = self.unknown_end(word);
-            let kept_partial = self.keep(answer, fx).is_some();
-            return self.finish(Outcome::Failed { error, kept_partial }, fx);
+        if stop == StopReason::Other && answer.unknown_stop().is_some() {
+            return self.end_unknown(answer, fx);
         }
         let has_calls = answer.has_call();
         if stop == StopReason::MaxTokens && self.answers.continuations < self.limits.continuations {
@@ -181,14 +179,17 @@ impl Turn {
         Some(if kind == ErrorKind::ContextTooLong { error.with_hint(NO_ROOM) } else { error })
     }
 
-    /// The failure of an answer that ended with a word that gnoma does not know: it may lack its rest.
-    fn unknown_end(&self, word: &str) -> ProviderError {
+    /// Ends the turn with an answer that ended with a word that gnoma does not know: it may lack its rest.
+    fn end_unknown(&mut self, answer: AnswerDraft, fx: &mut Effects) -> Phase {
         let provider = self.origin.as_ref().map_or("provider", |origin| &origin.provider);
         let text = format!(
-            "the answer ended for a reason that gnoma does not know (`{word}`) and may be incomplete"
+            "the answer ended for a reason that gnoma does not know (`{}`) and may be incomplete",
+            answer.unknown_stop().unwrap_or_default()
         );
-        ProviderError::new(ErrorKind::ServerError, provider, text)
-            .with_hint("Ask it to continue, or use another model with --model.")
+        let error = ProviderError::new(ErrorKind::ServerError, provider, text)
+            .with_hint("Ask it to continue, or use another model with --model.");
+        let kept_partial = self.keep(answer, fx).is_some();
+        self.finish(Outcome::Failed { error, kept_partial }, fx)
     }
 
     /// A small model that says word by word what it said before has answered: what it calls beside is

@@ -114,7 +114,7 @@ mod tests {
         let name = |at: usize| format!("mcp__s__t{at}");
         let all: Vec<String> = (0..count).map(name).collect();
         let bad: Vec<String> = bad.iter().map(|at| name(*at)).collect();
-        let mut trials = ToolTrials::begin(all.clone()).unwrap();
+        let mut trials = ToolTrials::begin(all).unwrap();
         let mut refusals = 1;
         loop {
             let left: Vec<String> = trials.left_out().map(str::to_owned).collect();

@@ -33,7 +33,7 @@ use crate::{
     lowering::GuardSettings,
     places::{Places, resolve},
     reading,
-    repositories::{BelongingRepositories, RepositoriesOnDisk},
+    repositories::{BelongingRepositories, RepositoriesOnDisk, ServicePlaces},
 };
 
 /// The rule for text that only reads like a secret.
@@ -273,11 +273,11 @@ pub fn place(
     spec: &SessionSpec,
     trials: Option<Arc<Trials>>,
 ) -> GatePlace {
-    let path = spec.environment.get("PATH").unwrap_or_default().to_owned();
+    let services = ServicePlaces::of(&spec.environment);
     let roots = std::iter::once(&spec.folder).chain(&spec.more_folders).map(|path| resolve(path));
     let belonging = BelongingRepositories::new(spec.environment.home());
     let repositories =
-        RepositoriesOnDisk::new(path, trials.clone()).of_workspace(roots.collect(), belonging);
+        RepositoriesOnDisk::new(services, trials.clone()).of_workspace(roots.collect(), belonging);
     GatePlace {
         can_try: Box::new(move || trials.as_ref().is_some_and(|all| all.hindrance().is_none())),
         cwd: spec.folder.clone(),

@@ -8,8 +8,12 @@ use std::{collections::HashMap, sync::Arc};
 use gnoma_core::ToolSpec;
 
 /// What some servers and models put before a name.
-const PREFIXES: [&str; 7] =
-    ["functions.", "function.", "functions/", "default_api.", "default_api:", "tools.", "tool."];
+const PREFIXES: [&str; 8] =
+    ["functions", "function", "default_api", "tools", "tool", "mcp", "repo_browser", "container"];
+/// Signs between such a word and the name.
+const PREFIX_ENDS: [char; 4] = ['.', ':', '/', '_'];
+/// Where marks begin that some models leave in a name: `bash<|channel|>commentary`.
+const MARK: &str = "<|";
 /// Names that other programs give to tools, in small letters without signs, and what ours is called.
 const OTHER_NAMES: [(&str, &[&str]); 7] = [
     (
@@ -27,17 +31,59 @@ const OTHER_NAMES: [(&str, &[&str]); 7] = [
             "bashtool",
             "localshell",
             "shellcommand",
+            "runterminalcommand",
+            "executebash",
+            "runbash",
+            "bashcommand",
+            "localshellcall",
         ],
     ),
-    ("fs.read", &["readfile", "view", "viewfile", "openfile", "cat", "readtool", "getfile"]),
-    ("fs.write", &["writefile", "createfile", "savefile", "newfile", "writetool"]),
+    (
+        "fs.read",
+        &[
+            "readfile",
+            "view",
+            "viewfile",
+            "openfile",
+            "cat",
+            "readtool",
+            "getfile",
+            "fileread",
+            "fsreadfile",
+        ],
+    ),
+    (
+        "fs.write",
+        &[
+            "writefile",
+            "createfile",
+            "savefile",
+            "newfile",
+            "writetool",
+            "writetofile",
+            "filewrite",
+            "fswritefile",
+        ],
+    ),
     (
         "fs.edit",
-        &["editfile", "strreplace", "replace", "searchreplace", "replaceinfile", "edittool"],
+        &[
+            "editfile",
+            "strreplace",
+            "replace",
+            "searchreplace",
+            "replaceinfile",
+            "edittool",
+            "fileedit",
+            "fseditfile",
+        ],
     ),
     ("fs.ls", &["listdir", "listdirectory", "listfiles", "list", "dir"]),
-    ("fs.grep", &["search", "searchfiles", "searchfilecontent", "ripgrep", "rg", "greptool"]),
-    ("fs.glob", &["findfiles", "filesearch", "find", "globtool"]),
+    (
+        "fs.grep",
+        &["search", "searchfiles", "searchfilecontent", "ripgrep", "rg", "greptool", "grepsearch"],
+    ),
+    ("fs.glob", &["findfiles", "filesearch", "find", "globtool", "globsearch"]),
 ];
 
 /// Returns the name of the only tool of `specs` that `name` can mean; `None` if it is one, or none or several fit.
@@ -45,7 +91,7 @@ pub(super) fn meant_tool(name: &str, specs: &HashMap<String, Arc<ToolSpec>>) -> 
     if specs.contains_key(name) {
         return None;
     }
-    let bare = PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(name);
+    let bare = bare_name(name);
     let wanted = letters(bare);
     if wanted.is_empty() {
         return None;
@@ -63,6 +109,22 @@ pub(super) fn meant_tool(name: &str, specs: &HashMap<String, Arc<ToolSpec>>) -> 
         }
     }
     None
+}
+
+/// The name without what stands before and behind it: of `functions.bash:0`, `bash`.
+fn bare_name(name: &str) -> &str {
+    let name = name.trim();
+    let name = match name.split_once(MARK) {
+        Some(("", after)) => after.rsplit_once("|>").map_or(name, |(_, name)| name),
+        Some((before, _)) => before,
+        None => name,
+    };
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let name = name.rsplit_once(':').filter(|(_, end)| is_number(end)).map_or(name, |(it, _)| it);
+    let after_prefix = PREFIXES.iter().find_map(|prefix| {
+        name.strip_prefix(prefix)?.strip_prefix(PREFIX_ENDS).filter(|rest| !rest.starts_with('_'))
+    });
+    after_prefix.unwrap_or(name)
 }
 
 fn letters(name: &str) -> String {
@@ -110,6 +172,18 @@ mod tests {
             ("LS", "fs.ls"),
             ("run_shell_command", "bash"),
             ("mcp__S__Hello", "mcp__s__hello"),
+            ("bash<|channel|>commentary", "bash"),
+            ("<|constrain|>bash", "bash"),
+            ("functions.bash:0", "bash"),
+            ("functions_bash", "bash"),
+            ("tools/bash", "bash"),
+            ("mcp_bash", "bash"),
+            ("repo_browser.read_file", "fs.read"),
+            ("run_terminal_command", "bash"),
+            ("execute_bash", "bash"),
+            ("write_to_file", "fs.write"),
+            ("file_read", "fs.read"),
+            ("fs.read_file", "fs.read"),
         ] {
             assert_eq!(meant_tool(name, &specs).as_deref(), Some(meant), "{name}");
         }

@@ -29,6 +29,7 @@ use belonging::RealRepository;
 use found::FoundRepository;
 pub(crate) use read::open_file;
 use read::text;
+pub(crate) use services::ServicePlaces;
 
 /// Repositories within repositories that are looked at for one command.
 const MAX_NESTED: usize = 64;
@@ -43,8 +44,7 @@ const MARKS: [&str; 7] =
 /// Repositories as they are on the disk. What takes long is remembered until they change.
 #[derive(Debug, Default)]
 pub(crate) struct RepositoriesOnDisk {
-    /// Where programs are looked for.
-    path: String,
+    services: ServicePlaces,
     /// What commands of the session left for later ones.
     trials: Option<Arc<Trials>>,
     /// The folders of the workspace, and which repositories belong to them.
@@ -60,9 +60,9 @@ type KnownSecrets = HashMap<PathBuf, (HistoryStamp, Arc<[PathBuf]>)>;
 type HistoryStamp = Vec<Option<SystemTime>>;
 
 impl RepositoriesOnDisk {
-    /// With the folders in which programs are looked for, and the trials of the session.
-    pub(crate) fn new(path: String, trials: Option<Arc<Trials>>) -> Self {
-        Self { path, trials, ..Self::default() }
+    /// With where programs and services are looked for, and the trials of the session.
+    pub(crate) fn new(services: ServicePlaces, trials: Option<Arc<Trials>>) -> Self {
+        Self { services, trials, ..Self::default() }
     }
 
     /// The same for these folders of the workspace, links resolved.
@@ -136,7 +136,7 @@ impl Repositories for RepositoriesOnDisk {
         if let Some(secrets) = known(&lock()) {
             return secrets;
         }
-        let secrets: Arc<[PathBuf]> = history::secrets(&found, &self.path).into();
+        let secrets: Arc<[PathBuf]> = history::secrets(&found, &self.services.path).into();
         lock().insert(found.git, (stamp, Arc::clone(&secrets)));
         secrets
     }
@@ -188,7 +188,7 @@ impl Repositories for RepositoriesOnDisk {
     }
 
     fn can_answer(&self, program: &str) -> bool {
-        services::can_answer(program, &self.path)
+        services::can_answer(program, &self.services)
     }
 
     fn seen_by_commands(&self, path: &Path) -> Option<PathBuf> {

@@ -6,6 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use gnoma_core::protocol::Environment;
+
+use crate::environment::Folders as _;
+
 /// Programs of services that only systemd starts.
 const OF_SYSTEMD: [&str; 14] = [
     "bootctl",
@@ -33,29 +37,51 @@ const DOCKER_HOST: &str = "DOCKER_HOST";
 /// Where Docker listens and keeps its contexts at home.
 const DOCKER_AT_HOME: [&str; 3] = [".docker/run", ".docker/desktop", ".docker/contexts"];
 
-/// Whether it is installed in one of the folders of `path` and what it asks is there.
-pub(super) fn can_answer(program: &str, path: &str) -> bool {
-    let folders = || env::split_paths(path).filter(|folder| folder.is_absolute());
-    if !folders().any(|folder| folder.join(program).exists()) {
+/// Where programs and the services that they ask are looked for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ServicePlaces {
+    /// The folders of programs, as in `PATH`.
+    pub(super) path: String,
+    /// A variable says where Docker listens.
+    has_docker_host: bool,
+    runtime: Option<PathBuf>,
+    home: Option<PathBuf>,
+}
+
+impl ServicePlaces {
+    pub(crate) fn of(environment: &Environment) -> Self {
+        let folder = |variable| environment.get(variable).map(PathBuf::from);
+        Self {
+            path: environment.get("PATH").unwrap_or_default().to_owned(),
+            has_docker_host: environment.get(DOCKER_HOST).is_some(),
+            runtime: folder("XDG_RUNTIME_DIR"),
+            home: environment.home(),
+        }
+    }
+}
+
+/// Whether it is installed in one of the folders of programs and what it asks is there.
+pub(super) fn can_answer(program: &str, places: &ServicePlaces) -> bool {
+    let mut folders = env::split_paths(&places.path).filter(|folder| folder.is_absolute());
+    if !folders.any(|folder| folder.join(program).exists()) {
         return false;
     }
     let is_there = |places: &[&str]| places.iter().any(|place| Path::new(place).exists());
     match program {
-        "docker" | "docker-compose" => is_there(&DOCKER) || has_docker_elsewhere(),
+        "docker" | "docker-compose" => is_there(&DOCKER) || has_docker_elsewhere(places),
         "journalctl" => is_there(&JOURNALS),
         _ if OF_SYSTEMD.contains(&program) => is_there(&[SYSTEMD]),
         _ => true,
     }
 }
 
-fn has_docker_elsewhere() -> bool {
-    let below = |folder: Option<PathBuf>, names: &[&str]| {
-        folder.is_some_and(|folder| names.iter().any(|name| folder.join(name).exists()))
+fn has_docker_elsewhere(places: &ServicePlaces) -> bool {
+    let below = |folder: &Option<PathBuf>, names: &[&str]| {
+        folder.as_ref().is_some_and(|folder| names.iter().any(|name| folder.join(name).exists()))
     };
-    let folder = |variable: &str| env::var_os(variable).map(PathBuf::from);
-    env::var_os(DOCKER_HOST).is_some()
-        || below(folder("XDG_RUNTIME_DIR"), &["docker.sock"])
-        || below(folder("HOME"), &DOCKER_AT_HOME)
+    places.has_docker_host
+        || below(&places.runtime, &["docker.sock"])
+        || below(&places.home, &DOCKER_AT_HOME)
 }
 
 #[cfg(test)]
@@ -65,11 +91,12 @@ mod tests {
     #[test]
     fn program_that_is_not_installed_answers_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().to_str().unwrap();
-        assert!(!can_answer("lsof", path));
+        let path = folder.path().to_str().unwrap().to_owned();
+        let places = &ServicePlaces { path, ..ServicePlaces::default() };
+        assert!(!can_answer("lsof", places));
         std::fs::write(folder.path().join("lsof"), "").unwrap();
-        assert!(can_answer("lsof", path));
+        assert!(can_answer("lsof", places));
         std::fs::write(folder.path().join("systemctl"), "").unwrap();
-        assert_eq!(can_answer("systemctl", path), Path::new(SYSTEMD).exists());
+        assert_eq!(can_answer("systemctl", places), Path::new(SYSTEMD).exists());
     }
 }

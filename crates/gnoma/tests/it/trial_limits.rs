@@ -25,8 +25,7 @@ fn running(script: &str) -> World {
 
 /// Whether the programs of a script are installed.
 fn has(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(program).exists())
+    std::process::Command::new(program).arg("--version").output().is_ok()
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ pub(crate) enum EndReason {
     Unknown(String),
 }
 
-/// Beginnings of words for a failure of the server, or of what the model wrote.
+/// Beginnings of words for a failure of the server.
 const FAILURES: &[&str] = &[
     "error",
     "fail",
@@ -49,12 +49,9 @@ const FAILURES: &[&str] = &[
     "evict",
     "unload",
     "shutdown",
-    "malformed",
-    "invalid",
-    "unexpected",
-    "missing",
-    "many",
 ];
+/// The same for what is wrong with what the model wrote, whatever else the word names: the answer is as it is.
+const ODDITIES: &[&str] = &["malformed", "invalid", "unexpected", "missing", "many"];
 /// The same for a filter of the provider.
 const FILTERS: &[&str] = &[
     "filter",
@@ -96,6 +93,9 @@ const ENDS: &[&str] = &[
 impl EndReason {
     /// Reads a server's word; `None` where it says nothing, as some do in every record before the last.
     pub(crate) fn read(word: &str) -> Option<Self> {
+        if word.is_empty() {
+            return None;
+        }
         let parts = parts(word);
         let lower = word.to_ascii_lowercase();
         let begins = |stems: &[&str]| {
@@ -108,6 +108,8 @@ impl EndReason {
             Self::WindowFull
         } else if begins(FAILURES) {
             Self::BrokenOff(errors::quote(word))
+        } else if begins(ODDITIES) {
+            Self::Unknown(errors::quote(word))
         } else if begins(FILTERS) {
             Self::Stop(StopReason::ContentFilter)
         } else if begins(&["refus"]) {
@@ -198,15 +200,21 @@ mod tests {
             "server_overloaded",
             "upstreamDisconnected",
             "rate_limit_exceeded",
+        ] {
+            assert_eq!(EndReason::read(word), Some(EndReason::BrokenOff(word.to_owned())));
+        }
+        for word in [
+            "OTHER",
+            "LANGUAGE",
+            "repetition",
+            "load",
+            "FINISH_REASON_UNSPECIFIED",
             "MALFORMED_FUNCTION_CALL",
             "MALFORMED_RESPONSE",
             "UNEXPECTED_TOOL_CALL",
             "TOO_MANY_TOOL_CALLS",
             "MISSING_THOUGHT_SIGNATURE",
         ] {
-            assert_eq!(EndReason::read(word), Some(EndReason::BrokenOff(word.to_owned())));
-        }
-        for word in ["OTHER", "LANGUAGE", "repetition", "load", "FINISH_REASON_UNSPECIFIED"] {
             assert_eq!(EndReason::read(word), Some(EndReason::Unknown(word.to_owned())));
         }
         for word in ["", "null", "None", "_"] {

@@ -91,6 +91,12 @@ impl Decode for GoogleDecoder {
         let Some(end) = self.stop.clone().or_else(|| self.unsaid_stop()) else {
             return Err(self.unfinished());
         };
+        let end = match end {
+            EndReason::Unknown(word) if !self.finish_message.is_empty() => {
+                EndReason::Unknown(format!("{word}: {}", self.finish_message))
+            }
+            end => end,
+        };
         let stop = end.settle(&self.profile, out).map_err(|error| self.with_words(error))?;
         self.close_partial(out);
         out.push_back(StreamEvent::Stop(match stop {
@@ -486,15 +492,12 @@ mod tests {
     }
 
     #[test]
-    fn malformed_call_is_a_failure_with_the_words_of_the_server() {
+    fn malformed_call_is_no_end_that_was_meant_and_keeps_the_text() {
         let record = r#"{"candidates":[{"finishReason":"MALFORMED_FUNCTION_CALL","index":0,
             "finishMessage":"the call is empty","content":{"parts":[{"text":"I look."}]}}]}"#;
-        let error = read_all(&[record]).unwrap_err();
-        assert_eq!(error.kind, ErrorKind::ServerError);
-        assert!(
-            error.message.ends_with("(`MALFORMED_FUNCTION_CALL`): the call is empty"),
-            "{error}"
-        );
+        let response = read_all(&[record]).unwrap();
+        assert_eq!(response.stop, Some(StopReason::Other));
+        assert_eq!(response.content, [Content::text("I look.")]);
     }
 
     #[test]

@@ -31,7 +31,8 @@ const ASSISTANTS: [&str; 2] = ["claude", "codex"];
 pub(crate) fn rewrite_line(line: &[OsString]) -> Option<Vec<OsString>> {
     let root = Args::command();
     let split = SplitLine::read(line, &root)?;
-    if let Some(line) = split.as_option(&root).or_else(|| split.as_list(&root)) {
+    let as_command = || split.as_option(&root).or_else(|| split.as_list(&root));
+    if let Some(line) = as_command().or_else(|| split.with_options_first(&root)) {
         return Some(line);
     }
     let Some(line) = split.as_one_shot() else {
@@ -133,7 +134,29 @@ impl<'a> SplitLine<'a> {
         is_sentence.then(|| self.prompt(root)).flatten()
     }
 
+    /// A command whose options of gnoma stand behind its words: `gnoma mcp serve --permission plan`.
+    fn with_options_first(&self, root: &Command) -> Option<Vec<OsString>> {
+        root.find_subcommand(self.first)?;
+        let (options, words) = self.options_and_words(root)?;
+        if options.len() == self.options.len() || self.rest.iter().any(|word| word == SEPARATOR) {
+            return None;
+        }
+        let line: Vec<_> =
+            std::iter::once(self.program.clone()).chain(options).chain(words).collect();
+        let as_given = self.line(std::iter::once(self.first).chain(self.rest));
+        let is_command =
+            Args::try_parse_from(as_given).is_err() && Args::try_parse_from(&line).is_ok();
+        is_command.then_some(line)
+    }
+
     fn prompt(&self, root: &Command) -> Option<Vec<OsString>> {
+        let (options, words) = self.options_and_words(root)?;
+        let program = std::iter::once(self.program.clone());
+        Some(program.chain(options).chain([SEPARATOR.into()]).chain(words).collect())
+    }
+
+    /// gnoma's own options with their values, wherever they stand, and the words; `None` if there are other options.
+    fn options_and_words(&self, root: &Command) -> Option<(Vec<OsString>, Vec<OsString>)> {
         let (mut options, mut words) = (self.options.to_vec(), vec![self.first.clone()]);
         let mut at = 0;
         while let Some(word) = self.rest.get(at) {
@@ -153,8 +176,7 @@ impl<'a> SplitLine<'a> {
             }
             at += 1 + values;
         }
-        let program = std::iter::once(self.program.clone());
-        Some(program.chain(options).chain([SEPARATOR.into()]).chain(words).collect())
+        Some((options, words))
     }
 
     /// Whether the words after a command are the rest of a sentence.
@@ -365,6 +387,19 @@ mod tests {
             let plain: Vec<_> = line.split('|').skip(1).collect();
             let plain = plain.join(" ").replace("--model x/y", "");
             assert_eq!(said, plain.trim(), "{line}");
+        }
+    }
+
+    #[test]
+    fn options_of_gnoma_may_stand_behind_a_command() {
+        for (line, becomes) in [
+            ("gnoma|mcp|serve|--permission|plan", "gnoma|--permission|plan|mcp|serve"),
+            ("gnoma|sessions|list|-m|x/y", "gnoma|-m|x/y|sessions|list"),
+        ] {
+            assert_eq!(rewrite_line(&words(line)), Some(words(becomes)), "{line}");
+        }
+        for line in ["gnoma|doctor|--nosuch", "gnoma|sessions|list|--profile|x"] {
+            assert_eq!(prompt_of(line), None, "{line}");
         }
     }
 

@@ -464,7 +464,10 @@ mod tests {
         let notable = [NotableChange { name: ".husky/pre-commit".into(), what }];
         let offered = Offered { has_parts: true, notable: &notable, ..NOTHING };
         let text = question(&call, "`make` creates `a`", Some("+1\n"), offered, SCREEN);
-        assert!(text.contains("Keep what bash changed?") && text.contains("[p]art"), "{text}");
+        assert!(
+            text.contains("Keep what this command changed?") && text.contains("[p]art"),
+            "{text}"
+        );
         let seen = last_screen(&text);
         assert!(seen.contains("! .husky/pre-commit  creates: a program, which"), "{seen}");
         let said =

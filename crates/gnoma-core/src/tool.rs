@@ -283,6 +283,8 @@ pub struct Grant {
     /// A command runs outside the sandbox. Only a person grants this, never an argument of the
     /// call.
     pub outside: bool,
+    /// Running the command once more does no harm and says the same.
+    pub can_repeat: bool,
     /// Whether a command asks about the machine that it runs on.
     pub machine: MachineView,
     /// A command runs on trial first: in a view of the workspace that discards its changes.
@@ -327,6 +329,7 @@ impl Grant {
         self.network |= other.network;
         self.reads_only |= other.reads_only;
         self.outside |= other.outside;
+        self.can_repeat &= other.can_repeat;
         self.machine = self.machine.max(other.machine);
         self.trial = self.trial.or(other.trial);
         self

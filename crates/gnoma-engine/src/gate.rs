@@ -209,7 +209,8 @@ impl Gate {
     /// Whether a person can be asked to let the call run again outside the sandbox.
     pub(crate) fn may_offer_outside(&self, id: &CallId) -> bool {
         let may = |judged: &Admitted| !judged.grant.outside && judged.call.used().is_empty();
-        self.interactive && self.admitted.get(id).is_some_and(may)
+        let is_held = matches!(self.rights.mode(), PermissionMode::Plan | PermissionMode::Deny);
+        self.interactive && !is_held && self.admitted.get(id).is_some_and(may)
     }
 
     /// Why a question that a call raises cannot be asked, where nobody is there.

@@ -6,6 +6,8 @@ use std::{fs, io::Read};
 const MAX_PROCESSES: usize = 4_096;
 /// Bytes that are read of each.
 const MAX_BYTES: u64 = 4 << 10;
+/// Bytes of all together.
+const MAX_TEXT_BYTES: usize = 1 << 20;
 
 /// The command lines of all processes, one a line.
 pub(crate) fn command_lines() -> String {
@@ -14,6 +16,9 @@ pub(crate) fn command_lines() -> String {
     let processes = processes.filter(|entry| entry.file_name().to_str().is_some_and(is_process));
     let mut text = String::new();
     for process in processes.take(MAX_PROCESSES) {
+        if text.len() > MAX_TEXT_BYTES {
+            break;
+        }
         let mut bytes = Vec::new();
         let line = fs::File::open(process.path().join("cmdline"));
         let read = line.map(|line| line.take(MAX_BYTES).read_to_end(&mut bytes));

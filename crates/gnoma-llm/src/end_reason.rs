@@ -58,7 +58,10 @@ const FILTERS: &[&str] = &[
     "safety",
     "unsafe",
     "sensitive",
-    "block",
+    "blocked",
+    "blocklist",
+    "toxic",
+    "armor",
     "prohibit",
     "moderat",
     "spii",
@@ -106,12 +109,12 @@ impl EndReason {
             return None;
         } else if errors::is_window_word(&lower) {
             Self::WindowFull
-        } else if begins(FAILURES) {
-            Self::BrokenOff(errors::quote(word))
-        } else if begins(ODDITIES) {
+        } else if begins(ODDITIES) || is(&["not", "unspecified", "unknown"]) {
             Self::Unknown(errors::quote(word))
         } else if begins(FILTERS) {
             Self::Stop(StopReason::ContentFilter)
+        } else if begins(FAILURES) {
+            Self::BrokenOff(errors::quote(word))
         } else if begins(&["refus"]) {
             Self::Stop(StopReason::Refusal)
         } else if begins(&["pause"]) {

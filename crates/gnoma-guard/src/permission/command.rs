@@ -167,7 +167,10 @@ impl<'a> Judgement<'a> {
 
     /// A line that lists processes and does something cannot do both in the sandbox.
     fn question_of_machine(&self) -> Opinion {
-        let why = "it lists processes or sockets of the machine, and runs outside the sandbox";
+        let why = format!(
+            "it lists processes or sockets of the machine, and {}",
+            machine::RUNS_OUTSIDE[0]
+        );
         match self.mode {
             PermissionMode::Plan | PermissionMode::Deny => {
                 Opinion::deny(format!("mode {}: {why}", self.mode))
@@ -346,7 +349,11 @@ impl<'a> Judgement<'a> {
         open: &[&CommandEffect],
         command: &Invocation,
     ) -> Opinion {
-        let what = &first.worry.what;
+        let outside = open.iter().find(|effect| effect.asks_outside());
+        let what = match outside.filter(|outside| outside.worry.what != first.worry.what) {
+            Some(outside) => format!("{}, and {}", outside.worry.what, first.worry.what),
+            None => first.worry.what.clone(),
+        };
         let can_be_tried = !effects::acts_as_another(command)
             && open.iter().all(|effect| trial::answers(effect, self.world))
             && (open.iter().all(|effect| effect.spot().is_some()) || !self.denies_places());
@@ -436,10 +443,16 @@ impl<'a> Judgement<'a> {
         }
         grant.reads_only = analysis.is_read_only()
             || (is_unasked && changes_nothing && analysis.unparsed.is_none());
+        // git compares the files that are there with those that it knows.
+        grant.can_repeat = analysis.is_read_only()
+            && !analysis.commands.iter().any(|command| effects::program_of(command) == "git");
         grant.machine = machine::of_line(analysis, self.world);
+        grant.can_repeat &= grant.machine == MachineView::None;
         // Only a person lets a command outside: with the answer to a question that says so.
         grant.outside = grant.machine == MachineView::Outside
             && whole.decision == Decision::Ask
+            && !matches!(self.mode, PermissionMode::Plan | PermissionMode::Deny)
+            && machine::RUNS_OUTSIDE.iter().any(|words| whole.reason.contains(words))
             && machine::may_run_outside(analysis, self.world);
         grant.network |= grant.outside;
         grant.network |= self.mode == PermissionMode::Bypass && !grant.reads_only;

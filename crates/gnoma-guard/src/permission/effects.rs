@@ -73,6 +73,11 @@ impl CommandEffect {
         self.harmless
     }
 
+    /// Whether it shows something that only a program outside the sandbox can tell.
+    pub(super) fn asks_outside(&self) -> bool {
+        self.asks_outside
+    }
+
     /// Whether it shows something and changes nothing.
     pub(super) fn is_reading(&self) -> bool {
         self.harmless
@@ -162,7 +167,7 @@ fn unclear(what: String, gravity: Severity) -> CommandEffect {
 
 /// What a command does that asks a service of the machine or looks into other processes.
 fn outside_only() -> CommandEffect {
-    let what = "asks what only a program outside the sandbox can answer, and runs there".to_owned();
+    let what = format!("asks what the sandbox cannot answer, and {}", machine::RUNS_OUTSIDE[0]);
     let effect = Effect::System(what.clone());
     let worry = Concern { gravity: Severity::Plain, what };
     CommandEffect { effect, worry, spot: None, harmless: false, asks_outside: true }

@@ -124,6 +124,9 @@ const DEVICES_INSIDE: [&str; 11] = [
 /// The device that is full of zeros.
 const ZERO: &str = "/dev/zero";
 
+/// What a question says of a command that leaves the sandbox with a yes.
+pub(super) const RUNS_OUTSIDE: [&str; 1] = ["runs outside the sandbox"];
+
 /// What a simple command asks about the machine.
 pub(super) fn of_command(command: &Invocation, world: &World<'_>) -> MachineView {
     if !world.sandboxed {

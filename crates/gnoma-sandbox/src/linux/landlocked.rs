@@ -23,8 +23,8 @@ use crate::policy::Overlay;
 /// What a root of the command's own holds besides what is shown.
 const OWN: [&str; 2] = ["/proc", "/dev"];
 
-/// Folders of the machine in which a command that looks at it sees names.
-const NAMES_OF_MACHINE: [&str; 2] = ["/", "/dev"];
+/// The folder of the machine in which a command that looks at it sees names.
+const NAMES_OF_MACHINE: &str = "/dev";
 
 /// The newest version whose rights are asked for; an older kernel gives what it has.
 const NEWEST: ABI = ABI::V9;
@@ -128,7 +128,7 @@ fn reading(grants: &Grants<'_>) -> Granted {
     }
     if grants.shows_machine {
         rules.push((Path::new("/proc").into(), read));
-        rules.extend(NAMES_OF_MACHINE.map(|folder| (folder.into(), AccessFs::ReadDir.into())));
+        rules.push((NAMES_OF_MACHINE.into(), AccessFs::ReadDir.into()));
     }
     for root in own.iter().map(Path::new).chain(shown.iter().map(PathBuf::as_path)) {
         rules.extend(reading_below(root, &left_out, read));

@@ -35,7 +35,7 @@ mod unattended;
 mod watch;
 mod writable;
 
-use std::{pin::pin, sync::Arc, time::Duration};
+use std::{path::PathBuf, pin::pin, sync::Arc, time::Duration};
 
 pub use self::unattended::{Unattended, remedy};
 use gnoma_core::{
@@ -215,7 +215,9 @@ impl ShellTools {
             let output = transcript.take();
             let has_met = is_walled && cx.grant.reads_only && {
                 let tried = process.tried_files(&output);
-                runs.run_again(&command, tried, &call, &mut cx).await
+                let roots = Arc::clone(&cx.roots);
+                let can_leave_out = |absent: &[PathBuf]| self.shell.can_leave_out(absent, &roots);
+                runs.run_again(&command, tried, &call, &mut cx, can_leave_out).await
             };
             if !has_met {
                 break (process, transcript, halt, output);
@@ -230,7 +232,12 @@ impl ShellTools {
                 }
                 add_line(&mut output, &removed);
                 add_line(&mut output, &runs.note(&cx));
-                if is_walled && cx.grant.machine == MachineView::Outside {
+                let is_of_sandbox = match cx.grant.machine {
+                    MachineView::None => false,
+                    MachineView::Shown => cx.grant.reads_only && !policy::can_show_machine(),
+                    MachineView::Outside => true,
+                };
+                if is_walled && is_of_sandbox {
                     add_line(&mut output, OF_SANDBOX);
                 }
                 ended(command, ending, output, is_walled)

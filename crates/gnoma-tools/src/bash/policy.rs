@@ -1,7 +1,10 @@
 //! What one command may see and change: the policy of its sandbox, from what the session allows and what its
 //! verdict grants.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use gnoma_core::ToolCx;
 use gnoma_sandbox::{Overlay, Policy, Readable, Support, WallPart};
@@ -11,6 +14,10 @@ use super::{
     writable::{FoundInWorkspace, make_writable},
 };
 use crate::{ReadingPlaces, WorkspaceRepository};
+
+/// The mounts that this process sees (proc(5)), and where a line of them names the place.
+const MOUNTS: &str = "/proc/self/mountinfo";
+const MOUNT_PLACE: usize = 4;
 
 /// The policy of one command: the workspace, what every command may touch, what its verdict grants.
 pub(super) fn narrowed(
@@ -96,28 +103,49 @@ pub(super) fn held_to_reading(
     }
 }
 
-/// Leaves files of the workspace out of what a command finds.
-pub(super) fn leave_out(policy: &mut Policy, absent: &[PathBuf], roots: &[PathBuf]) {
-    for root in roots {
-        let is_seen_through = policy.overlays.iter().any(|overlay| overlay.at == *root);
-        if !is_seen_through && absent.iter().any(|path| path.starts_with(root)) {
-            let lower = vec![root.clone()];
-            policy.overlays.push(Overlay { at: root.clone(), lower, ..Overlay::default() });
-        }
-    }
-    policy.absent = absent.to_vec();
-    policy.sealed.retain(|path| !absent.contains(path));
+/// Whether a command can be run without files of the workspace: each lies in a root that can be looked at through a
+/// layer, on the same file system, and by its own name.
+pub(super) fn can_leave_out(absent: &[PathBuf], roots: &[PathBuf]) -> bool {
+    let mounts = fs::read_to_string(MOUNTS).unwrap_or_default();
+    let is_mounted_below = |root: &Path| {
+        let places = mounts.lines().filter_map(|line| line.split(' ').nth(MOUNT_PLACE));
+        places.map(Path::new).any(|place| place.starts_with(root) && place != root)
+    };
+    absent.iter().all(|path| {
+        let root = roots.iter().find(|root| path.starts_with(root));
+        let is_itself = fs::canonicalize(path).is_ok_and(|real| real == *path);
+        is_itself && root.is_some_and(|root| !is_mounted_below(root))
+    })
 }
 
-/// The part of the sandbox without which the machine cannot be shown.
-const LANDLOCK: &str = "landlock";
-
-/// Why a command that looks at the machine was not run.
-pub(super) const NO_MACHINE: &str = "the command was not run: it looks at the machine, which the sandbox cannot show without \
-                          Landlock; `gnoma doctor` says what is missing";
+/// Leaves files of the workspace out of what a command finds. What its layers do not leave out stays sealed.
+pub(super) fn leave_out(policy: &mut Policy, absent: &[PathBuf], roots: &[PathBuf]) {
+    let mut left = Vec::new();
+    for root in roots {
+        let below = absent.iter().filter(|path| path.starts_with(root)).cloned();
+        let below: Vec<_> = below.collect();
+        if below.is_empty() {
+            continue;
+        }
+        match policy.overlays.iter().find(|overlay| overlay.at == *root) {
+            Some(overlay) if overlay.is_view() => {}
+            Some(_) => continue,
+            None => {
+                let lower = vec![root.clone()];
+                policy.overlays.push(Overlay { at: root.clone(), lower, ..Overlay::default() });
+            }
+        }
+        left.extend(below);
+    }
+    policy.sealed.retain(|path| !left.contains(path));
+    policy.absent = left;
+}
 
 /// What says about the machine what a command that looks at it asks, besides its processes and sockets.
 const PLACES_OF_MACHINE: [&str; 3] = ["/run/utmp", "/run/systemd/sessions", "/run/udev/data"];
+
+/// The part of the sandbox without which the machine cannot be shown.
+const LANDLOCK: &str = "landlock";
 
 /// Whether commands can be shown the machine: Landlock keeps them from what they must not see.
 pub(super) fn can_show_machine() -> bool {

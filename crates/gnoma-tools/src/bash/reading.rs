@@ -20,6 +20,8 @@ const MAX_NAMES: usize = 5;
 pub(super) struct ReadingRuns {
     /// What the next run does not find.
     pub(super) absent: Vec<PathBuf>,
+    /// What the last run could not open.
+    unread: Vec<PathBuf>,
     runs: usize,
     is_answered: bool,
 }
@@ -32,16 +34,19 @@ impl ReadingRuns {
         tried: Vec<PathBuf>,
         call: &CallId,
         cx: &mut ToolCx,
+        can_leave_out: impl FnOnce(&[PathBuf]) -> bool,
     ) -> bool {
         self.runs += 1;
-        if tried.is_empty() || self.is_answered || self.runs >= MAX_RUNS {
+        self.unread.clone_from(&tried);
+        if tried.is_empty() || self.is_answered || self.runs >= MAX_RUNS || !cx.grant.can_repeat {
             return false;
         }
         let (named, walked): (Vec<_>, Vec<_>) =
             tried.into_iter().partition(|path| names(command, path, cx));
         if named.is_empty() {
-            self.absent.extend(walked);
-            return true;
+            let can_run = can_leave_out(&walked);
+            self.absent.extend(walked.into_iter().filter(|_| can_run));
+            return can_run;
         }
         self.is_answered = true;
         let text = format!(
@@ -63,10 +68,19 @@ impl ReadingRuns {
 
     /// What the model is told of files that were left out.
     pub(super) fn note(&self, cx: &ToolCx) -> String {
-        if self.absent.is_empty() {
+        if !self.absent.is_empty() {
+            return format!(
+                "[skipped, because they hold secrets: {}]",
+                list(&self.absent, &cx.roots)
+            );
+        }
+        if self.unread.is_empty() || self.is_answered {
             return String::new();
         }
-        format!("[skipped, because they hold secrets: {}]", list(&self.absent, &cx.roots))
+        format!(
+            "[could not be opened, because they hold secrets: {}]",
+            list(&self.unread, &cx.roots)
+        )
     }
 }
 
@@ -141,13 +155,27 @@ mod tests {
     #[tokio::test]
     async fn walked_files_are_left_out_and_told_and_named_ones_are_not() {
         let (mut cx, call) = (cx(), CallId::new("call"));
+        cx.grant.can_repeat = true;
         let path = PathBuf::from("/w/.env");
         let mut runs = ReadingRuns::default();
-        assert!(!runs.run_again("rg x", vec![], &call, &mut cx).await);
-        assert!(runs.run_again("rg x", vec![path.clone()], &call, &mut cx).await);
+        assert!(!runs.run_again("rg x", vec![], &call, &mut cx, |_| true).await);
+        assert!(runs.run_again("rg x", vec![path.clone()], &call, &mut cx, |_| true).await);
         assert_eq!(runs.note(&cx), "[skipped, because they hold secrets: `.env`]");
         let mut runs = ReadingRuns::default();
-        assert!(!runs.run_again("cat /w/.env", vec![path], &call, &mut cx).await);
+        assert!(!runs.run_again("cat /w/.env", vec![path], &call, &mut cx, |_| true).await);
         assert_eq!(runs.note(&cx), "");
+    }
+
+    #[tokio::test]
+    async fn what_must_not_run_again_says_what_it_could_not_open() {
+        let (mut cx, call) = (cx(), CallId::new("call"));
+        let path = PathBuf::from("/w/.env");
+        for (can_repeat, can_leave_out) in [(false, true), (true, false)] {
+            cx.grant.can_repeat = can_repeat;
+            let mut runs = ReadingRuns::default();
+            let tried = vec![path.clone()];
+            assert!(!runs.run_again("rg x", tried, &call, &mut cx, |_| can_leave_out).await);
+            assert_eq!(runs.note(&cx), "[could not be opened, because they hold secrets: `.env`]");
+        }
     }
 }

@@ -128,12 +128,20 @@ pub(super) fn suspect(below: &Path, is_dependency: bool) -> Suspicion {
     }
 }
 
+/// Whether the path below the folder of dependencies leads to what is made for tests and examples.
 fn is_made_to_be_shown(below: &Path) -> bool {
-    let is_such = |part: Component<'_>| {
-        let name = part.as_os_str().to_string_lossy().to_ascii_lowercase();
-        MADE_TO_BE_SHOWN.iter().any(|word| name.contains(word))
+    let names: Vec<String> =
+        below.iter().map(|part| part.to_string_lossy().to_ascii_lowercase()).collect();
+    let is_dependency = |name: &String| DEPENDENCIES.contains(&name.as_str());
+    let own = names.iter().rposition(is_dependency).map_or(0, |place| place + 1);
+    let is_such = |name: &String| {
+        let mut words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
+        words.any(|word| {
+            let word = word.strip_suffix('s').unwrap_or(word);
+            MADE_TO_BE_SHOWN.contains(&word)
+        })
     };
-    below.components().any(is_such)
+    names.iter().skip(own).any(is_such)
 }
 
 /// Whether the content of a file makes it a secret. What cannot be read is none to the command either.
@@ -170,12 +178,17 @@ fn holds_key(text: &str) -> bool {
 
 /// A text without `${NAME}` and `{{ NAME }}`, which stand for values that are elsewhere.
 fn without_placeholders(text: &str) -> String {
+    let is_name = |text: &str| {
+        text.chars().all(|letter| letter.is_ascii_alphanumeric() || "_. ".contains(letter))
+    };
     let mut kept = text.to_owned();
     for (begin, end) in [("${", "}"), ("{{", "}}")] {
         let mut parts = kept.split(begin);
         let first = parts.next().unwrap_or_default().to_owned();
-        kept = parts
-            .fold(first, |kept, part| kept + part.split_once(end).map_or(part, |(_, after)| after));
+        kept = parts.fold(first, |kept, part| match part.split_once(end) {
+            Some((name, after)) if is_name(name) => kept + after,
+            _ => kept + "\n" + part,
+        });
     }
     kept
 }
@@ -184,17 +197,30 @@ fn without_placeholders(text: &str) -> String {
 fn holds_secret_values(text: &str) -> bool {
     let text = &*without_placeholders(text);
     let is_plain = |value: &str| {
-        value.bytes().all(|byte| byte.is_ascii_graphic()) && !value.contains(['{', '<', '$', '%'])
+        let marks = ['{', '<', '$', '%'];
+        value.bytes().all(|byte| byte.is_ascii_graphic())
+            && !value.contains(marks)
+            && !value.contains("://")
     };
-    let has_digit = |value: &str| value.bytes().any(|byte| byte.is_ascii_digit());
+    let has = |value: &str, kind: fn(&u8) -> bool| value.as_bytes().iter().any(kind);
+    let is_dotted_word = |value: &str| value.contains('.') && !has(value, u8::is_ascii_digit);
+    // Addresses, versions, dates and names of packages are no secrets.
+    let is_random = |value: &str| {
+        let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || b"_-+=".contains(&byte);
+        value.bytes().all(is_sign)
+            && has(value, u8::is_ascii_digit)
+            && has(value, u8::is_ascii_alphabetic)
+    };
     let is_secret = |(name, value): (String, &str)| {
         let is_named = VALUE_WORDS.iter().any(|word| name.contains(word));
         let is_long = value.len() >= MIN_VALUE;
-        is_plain(value)
-            && ((is_named && value.len() >= MIN_NAMED_VALUE && (is_long || has_digit(value)))
-                || (is_long
-                    && has_digit(value)
-                    && value.bytes().any(|byte| byte.is_ascii_alphabetic())))
+        let is_value = is_long || has(value, u8::is_ascii_digit);
+        let is_named_value = is_named
+            && value.len() >= MIN_NAMED_VALUE
+            && is_value
+            && !is_dotted_word(value)
+            && !value.contains('/');
+        is_plain(value) && (is_named_value || (is_long && is_random(value)))
     };
     values(text).any(is_secret)
 }
@@ -253,6 +279,7 @@ mod tests {
             "{\"access\": {\"refresh_token\": \"only-letters-but-long\"}}",
             "ghx_0123456789abcdefghij\n",
             "user: ada\npassword: hunter2000\n",
+            "token: ${TOKEN:-ab12cd34ef56gh78}\n",
         ] {
             assert!(holds_secret_values(secret), "{secret}");
         }
@@ -260,6 +287,10 @@ mod tests {
             "{\"token\": \"Token\", \"password\": \"Enter your password\", \"signIn\": \"Sign in\"}",
             "{\"color\": {\"primary\": \"#ff0000\"}, \"tokens\": {\"space\": \"4px\"}}",
             "password: ${PASSWORD_FROM_ENVIRONMENT_1}\n",
+            "    - uses: actions/checkout@v4.1.0\n    - uses: actions/setup-node@v4\n",
+            "apiVersion: rbac.authorization.k8s.io/v1\n",
+            "{\"required\": \"errors.password.required\"}",
+            "token_url: https://auth.example.com/oauth2/token\n",
         ] {
             assert!(!holds_secret_values(plain), "{plain}");
         }

@@ -165,6 +165,12 @@ impl Shell {
         }
     }
 
+    /// Whether a command that only reads can be run without these files of the workspace.
+    pub(super) fn can_leave_out(&self, absent: &[PathBuf], roots: &[PathBuf]) -> bool {
+        let has_layers = self.trials().is_some_and(|trials| trials.hindrance().is_none());
+        has_layers && policy::can_leave_out(absent, roots)
+    }
+
     /// Starts a command that cannot read anything. Where it only reads, it does not find what is `absent`.
     ///
     /// # Errors
@@ -178,9 +184,6 @@ impl Shell {
         let Some((walls, mut policy)) = self.walled_as_judged(cx)? else {
             return self.launch(command, cx, None, Stdio::null).map(|(process, _)| process);
         };
-        if policy.shows_machine && !policy::can_show_machine() {
-            return Err(policy::NO_MACHINE.to_owned());
-        }
         if absent.is_empty() {
             return self.start_readily(walls, command, cx, &policy);
         }
@@ -289,7 +292,7 @@ impl Shell {
             {
                 let (scratch, found) = (self.scratch(reading), self.found(cx));
                 let held = held_to_reading(policy, cx, reading, scratch, found);
-                if cx.grant.machine == MachineView::Shown {
+                if cx.grant.machine == MachineView::Shown && policy::can_show_machine() {
                     return Ok(Some((walls, looking_at_machine(held))));
                 }
                 let overlays = trials.as_ref().map(|trials| trials.views()).unwrap_or_default();

@@ -126,7 +126,7 @@ impl Room {
         let free = || folders.iter().filter_map(|it| free_bytes(it)).min();
         let at_start = free();
         // What was too much before may be there, so that it can be deleted.
-        let (mut is_first, mut allowed) = (true, 0);
+        let (mut was_full, mut allowed) = (watch.is_full(), 0);
         loop {
             let Some((at_start, now)) = at_start.zip(free()) else {
                 sleep(INTERVAL).await;
@@ -141,14 +141,13 @@ impl Room {
                 let size = size.unwrap_or_default();
                 if size > most {
                     watch.count_again();
-                    if is_first {
+                    if std::mem::take(&mut was_full) {
                         allowed = size;
                     } else if size > allowed {
                         return NoRoom::Own(most);
                     }
                 }
             }
-            is_first = false;
             sleep(INTERVAL).await;
         }
     }
@@ -161,6 +160,12 @@ impl RoomWatch {
         let is_due = seen.is_count_due(now, self.limits.step);
         let share = seen.first.unwrap_or_default() / self.limits.share;
         is_due.then(|| self.limits.own.max(share))
+    }
+
+    /// Whether too much was there when it was counted last.
+    fn is_full(&self) -> bool {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.counted == Some(u64::MAX)
     }
 
     /// Has the next command count at once: too much is there until somebody deletes it.

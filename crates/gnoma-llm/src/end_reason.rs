@@ -61,7 +61,6 @@ const FILTERS: &[&str] = &[
     "blocked",
     "blocklist",
     "toxic",
-    "armor",
     "prohibit",
     "moderat",
     "spii",

@@ -35,7 +35,7 @@ async fn every_recording_is_read_as_its_provider_meant_it() {
     let readings = replay::every(cassettes, &Http::new(HttpOptions::default())).await;
     let report = report::of(&readings, &exceptions);
     say(&report.text);
-    assert_eq!(report.failures, 0, "recordings are read wrongly; the table above names them");
+    assert_eq!(report.failures, 0, "recordings are read wrongly\n{}", report.text);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -43,23 +43,15 @@ async fn an_answer_goes_back_with_the_content_it_came_with() {
     let Some(cassettes) = cassettes() else { return };
     let report = conversation::every(cassettes, &Http::new(HttpOptions::default())).await;
     say(&report.text);
-    assert_eq!(report.failures, 0, "answers are sent back changed; the table above names them");
+    assert_eq!(report.failures, 0, "answers are sent back changed\n{}", report.text);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn damaged_streams_are_read_like_whole_ones() {
     let Some(cassettes) = cassettes() else { return };
     let report = mutations::every(cassettes, &Http::new(HttpOptions::default())).await;
-    say(&format!(
-        "{} damaged answers, {} faults\n{}",
-        report.tried,
-        report.faults.len(),
-        report.shown()
-    ));
-    assert!(
-        report.faults.is_empty(),
-        "damaged answers are read wrongly; the list above names them"
-    );
+    say(&format!("{} damaged answers, {} faults\n", report.tried, report.faults.len()));
+    assert!(report.faults.is_empty(), "damaged answers are read wrongly\n{}", report.shown());
 }
 
 /// The recordings, or `None` after having said that there are none.

@@ -6,7 +6,7 @@ use futures_util::{StreamExt as _, stream};
 use gnoma_core::Response;
 use gnoma_net::Http;
 use gnoma_testkit::{Cassette, End, Reply, ReplyBody, Server};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::{
     mutate::Body,
@@ -33,10 +33,9 @@ impl MutationReport {
     }
 }
 
-/// The system's words for a connection that was reset. It may throw away what has arrived and was not read yet, so that
-/// the end of the answer is not there to be read: the same is tried again.
+/// The system's words for a connection that was reset. The system throws away what has arrived and was not read yet, which
+/// on a busy machine may be the end of the answer: the same is tried again, for as long as one reading may take.
 const RESET: &str = "reset by peer";
-const MAX_RESETS: usize = 5;
 
 /// One kind of damage to one recording.
 struct Mutation {
@@ -89,14 +88,14 @@ async fn tried(cassette: &Cassette, http: &Http) -> (usize, Vec<String>) {
             },
             None => plain.response.clone(),
         };
-        let mut read = reading(cassette, http, &mutation.damaged, mutation.end).await;
-        for _ in 0..MAX_RESETS {
+        let begun = Instant::now();
+        let read = loop {
+            let read = reading(cassette, http, &mutation.damaged, mutation.end).await;
             let is_lost = matches!(&read, Ok(Reading { error: Some(error), .. }) if error.to_string().contains(RESET));
-            if !is_lost {
-                break;
+            if !is_lost || begun.elapsed() > PATIENCE {
+                break read;
             }
-            read = reading(cassette, http, &mutation.damaged, mutation.end).await;
-        }
+        };
         match read {
             Err(why) => faults.push(format!("{name}: {why}")),
             Ok(Reading { error: Some(error), .. }) => faults.push(format!("{name}: {error}")),

@@ -169,7 +169,7 @@ async fn refusals_are_told_apart() {
     let table = [
         (Failure::Overloaded, ErrorKind::Overloaded, "Retry later"),
         (Failure::Internal, ErrorKind::ServerError, "The problem is on the side of"),
-        (Failure::NoModel, ErrorKind::NotFound, "gnoma providers"),
+        (Failure::NoModel, ErrorKind::NotFound, "gnoma models"),
         (Failure::TooLong, ErrorKind::ContextTooLong, "larger window"),
     ];
     for endpoint in &PROTOCOLS {
@@ -252,6 +252,8 @@ async fn a_server_that_wants_tls_is_called_so() {
     let url = format!("http://{}", server.local_addr().unwrap());
     let encrypted = std::thread::spawn(move || {
         let mut client = server.accept().unwrap().0;
+        // Who speaks TLS waits for the client's hello.
+        std::io::Read::read_exact(&mut client, &mut [0]).unwrap();
         std::io::Write::write_all(&mut client, b"\x15\x03\x01\x00\x02\x02\x46").unwrap();
     });
     let outcome = asked(endpoint, endpoint.profile(&url)).await;

@@ -16,7 +16,8 @@ fn a_command_runs_as_always() {
         return;
     }
     let cell = Cell::repository().with(&["scrub"]);
-    let script = "pwd; cat; echo in > new; cat new; ls -d /proc/[0-9]* | wc -l; \
+    // The shell counts the processes itself: another program might be seen or not.
+    let script = "pwd; cat; echo in > new; cat new; set -- /proc/[0-9]*; echo $#; \
                   echo err >&2; ls /proc/$$/fd; exit 7";
     let spare = after(&cell, "true", script);
     assert_eq!(spare.code, Some(7), "{spare:?}");

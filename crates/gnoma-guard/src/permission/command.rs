@@ -38,6 +38,8 @@ const MAX_REASONS: usize = 8;
 const MAX_SHOWN_CHARS: usize = 60;
 /// The tool that rules about commands name.
 const TOOL: &str = "bash";
+/// How the question about a command ends that leaves the sandbox with a yes.
+const RUNS_OUTSIDE: &str = "; with a yes it runs outside the sandbox";
 /// Programs that make one place lead to another.
 const LINKING: &[&str] = &["ln", "link", "mount", "bindfs", "mklink"];
 
@@ -87,7 +89,9 @@ impl<'a> Judgement<'a> {
         let rules = self.rules.clone();
         let inside = Judgement { rules, mode: self.mode, world: &world, confirmed: self.confirmed };
         let judged = inside.command(text);
-        (whole.and(judged.whole), grant.and(judged.grant))
+        // A question that only one of them asks does not say that it leaves the sandbox.
+        let outside = grant.outside && judged.grant.outside;
+        (whole.and(judged.whole), Grant { outside, ..grant.and(judged.grant) })
     }
 
     pub(super) fn command(&self, text: &str) -> Judged {
@@ -106,8 +110,11 @@ impl<'a> Judgement<'a> {
             whole.reason = self.all_reasons(&analysis, &parts, &general);
         }
         let can_be_tried = whole.can_be_tried && trial::hands_no_settings_on(&analysis);
-        let whole = whole.unless_tried(can_be_tried);
+        let mut whole = whole.unless_tried(can_be_tried);
         let grant = self.grant(&analysis, &parts, &whole);
+        if grant.outside {
+            whole.reason.push_str(RUNS_OUTSIDE);
+        }
         Judged { analysis, parts, whole, grant }
     }
 
@@ -167,10 +174,7 @@ impl<'a> Judgement<'a> {
 
     /// A line that lists processes and does something cannot do both in the sandbox.
     fn question_of_machine(&self) -> Opinion {
-        let why = format!(
-            "it lists processes or sockets of the machine, and {}",
-            machine::RUNS_OUTSIDE[0]
-        );
+        let why = "it lists processes or sockets of the machine, and does more";
         match self.mode {
             PermissionMode::Plan | PermissionMode::Deny => {
                 Opinion::deny(format!("mode {}: {why}", self.mode))
@@ -349,11 +353,7 @@ impl<'a> Judgement<'a> {
         open: &[&CommandEffect],
         command: &Invocation,
     ) -> Opinion {
-        let outside = open.iter().find(|effect| effect.asks_outside());
-        let what = match outside.filter(|outside| outside.worry.what != first.worry.what) {
-            Some(outside) => format!("{}, and {}", outside.worry.what, first.worry.what),
-            None => first.worry.what.clone(),
-        };
+        let what = &first.worry.what;
         let can_be_tried = !effects::acts_as_another(command)
             && open.iter().all(|effect| trial::answers(effect, self.world))
             && (open.iter().all(|effect| effect.spot().is_some()) || !self.denies_places());
@@ -448,11 +448,11 @@ impl<'a> Judgement<'a> {
             && !analysis.commands.iter().any(|command| effects::program_of(command) == "git");
         grant.machine = machine::of_line(analysis, self.world);
         grant.can_repeat &= grant.machine == MachineView::None;
-        // Only a person lets a command outside: with the answer to a question that says so.
+        // Only a person lets a command outside: with the answer to a question that says so, see `RUNS_OUTSIDE`.
         grant.outside = grant.machine == MachineView::Outside
             && whole.decision == Decision::Ask
+            && !whole.can_be_tried
             && !matches!(self.mode, PermissionMode::Plan | PermissionMode::Deny)
-            && machine::RUNS_OUTSIDE.iter().any(|words| whole.reason.contains(words))
             && machine::may_run_outside(analysis, self.world);
         grant.network |= grant.outside;
         grant.network |= self.mode == PermissionMode::Bypass && !grant.reads_only;

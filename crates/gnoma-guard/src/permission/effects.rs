@@ -73,11 +73,6 @@ impl CommandEffect {
         self.harmless
     }
 
-    /// Whether it shows something that only a program outside the sandbox can tell.
-    pub(super) fn asks_outside(&self) -> bool {
-        self.asks_outside
-    }
-
     /// Whether it shows something and changes nothing.
     pub(super) fn is_reading(&self) -> bool {
         self.harmless
@@ -167,7 +162,7 @@ fn unclear(what: String, gravity: Severity) -> CommandEffect {
 
 /// What a command does that asks a service of the machine or looks into other processes.
 fn outside_only() -> CommandEffect {
-    let what = format!("asks what the sandbox cannot answer, and {}", machine::RUNS_OUTSIDE[0]);
+    let what = "asks what only a program outside the sandbox can answer".to_owned();
     let effect = Effect::System(what.clone());
     let worry = Concern { gravity: Severity::Plain, what };
     CommandEffect { effect, worry, spot: None, harmless: false, asks_outside: true }

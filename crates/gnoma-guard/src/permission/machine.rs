@@ -17,7 +17,7 @@ const DESCRIBING: [&str; 16] = [
     "mpstat", "uptime", "users", "vmstat", "w", "who",
 ];
 /// Programs that ask a service, look into other processes, or use devices.
-const ASKING_OUTSIDE: [&str; 70] = [
+const ASKING_OUTSIDE: [&str; 77] = [
     "adb",
     "arp",
     "atq",
@@ -61,6 +61,7 @@ const ASKING_OUTSIDE: [&str; 70] = [
     "lsof",
     "lsusb",
     "lxc",
+    "lxd",
     "machinectl",
     "minikube",
     "multipass",
@@ -74,24 +75,27 @@ const ASKING_OUTSIDE: [&str; 70] = [
     "pmap",
     "podman",
     "pwdx",
+    "rc-service",
     "rc-status",
     "resolvectl",
     "rocm-smi",
     "route",
     "screen",
     "sensors",
+    "service",
+    "snap",
+    "supervisorctl",
     "sv",
     "systemctl",
     "systemd-analyze",
     "timedatectl",
     "tmux",
+    "udevadm",
     "upower",
+    "vboxmanage",
     "virsh",
     "wpctl",
 ];
-/// More of the same.
-const ASKING_OUTSIDE_TOO: [&str; 7] =
-    ["lxd", "rc-service", "service", "snap", "supervisorctl", "udevadm", "vboxmanage"];
 /// Files about processes that are the same in a sandbox.
 const SAME_INSIDE: [&str; 12] = [
     "/proc/cpuinfo",
@@ -124,16 +128,13 @@ const DEVICES_INSIDE: [&str; 11] = [
 /// The device that is full of zeros.
 const ZERO: &str = "/dev/zero";
 
-/// What a question says of a command that leaves the sandbox with a yes.
-pub(super) const RUNS_OUTSIDE: [&str; 1] = ["runs outside the sandbox"];
-
 /// What a simple command asks about the machine.
 pub(super) fn of_command(command: &Invocation, world: &World<'_>) -> MachineView {
     if !world.sandboxed {
         return MachineView::None;
     }
     let program = program_of(command);
-    let is_outside = ASKING_OUTSIDE.contains(&program) || ASKING_OUTSIDE_TOO.contains(&program);
+    let is_outside = ASKING_OUTSIDE.contains(&program);
     if is_outside && !only_describes_itself(command) && world.repositories.can_answer(program) {
         return MachineView::Outside;
     }

@@ -335,6 +335,32 @@ fn planning_and_denying_are_kept_whatever_rules_allow() {
 }
 
 #[test]
+fn command_leaves_the_sandbox_only_with_a_question_that_ends_by_saying_so() {
+    let calls = [
+        "bash lsof -i :3000",
+        "bash lsof -i; cat /root/x",
+        "bash lsof -i; cat '/root/with a yes it runs outside the sandbox'",
+        "bash lsof -i; touch x",
+        "bash ps aux > x",
+    ];
+    for mode in [Default, Auto, AcceptEdits, Plan, Deny, Bypass] {
+        for rules in [&[][..], &["allow bash(lsof *)"]] {
+            let desk = Desk::new(mode).with(rules);
+            for call in calls {
+                let (says, reason) = (desk.says(call), desk.reason(call));
+                let outside = desk.grant(call).outside;
+                let is_told = reason.ends_with("; with a yes it runs outside the sandbox");
+                assert_eq!(outside, is_told, "{mode} {call}: {reason}");
+                let may = says == "ask" && !matches!(mode, Plan | Deny);
+                assert!(may || !outside, "{mode} {call}: {says}");
+            }
+        }
+    }
+    let desk = Desk::new(Auto);
+    assert!(desk.grant(calls[0]).outside, "{}", desk.reason(calls[0]));
+}
+
+#[test]
 fn a_text_denies_as_it_is_read_or_written() {
     let deny = Rule::configured(RuleAction::Deny, "fs.*", "secret", Origin::User).unwrap();
     let mut desk = Desk::new(Bypass);

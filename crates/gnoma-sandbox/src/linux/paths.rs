@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashSet},
-    fs,
+    fs, iter,
     path::{Component, Path, PathBuf},
 };
 
@@ -51,7 +51,9 @@ impl Paths {
         let shown = shown.map(|shown| ShownPlaces::of(shown, real, &is_led_away));
         let granted = |path: &PathBuf| real.of(path).filter(|found| !is_led_away(path, found));
         let writable = outermost(policy.writable.iter().filter_map(granted).collect());
-        let numbered = policy.sealed.iter().zip(0..=u16::MAX);
+        // What is beyond the last number is sealed as well, and told by that number.
+        let numbers = (0..=u16::MAX).chain(iter::repeat(u16::MAX));
+        let numbered = policy.sealed.iter().zip(numbers);
         let mut sealed: Vec<_> =
             numbered.filter_map(|(path, number)| Some((number, real.of(path)?))).collect();
         let mut all = |paths: &[PathBuf]| paths.iter().filter_map(|path| real.of(path)).collect();

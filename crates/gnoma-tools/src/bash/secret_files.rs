@@ -1,13 +1,15 @@
 //! Decides which files of the workspace hold secrets: by their names, and where these leave a doubt by what they hold.
 
 use std::{
-    fs::{self, File, Metadata},
+    fs::{self, Metadata},
     io::Read,
     os::unix::fs::MetadataExt,
     path::{Component, Path},
 };
 
 use gnoma_core::places::{self, NameShape, SecretVisibility, name_shape};
+
+use crate::fs::open;
 
 /// Largest file whose content is looked at.
 const MAX_BYTES: u64 = 16 << 10;
@@ -150,7 +152,7 @@ pub(super) fn holds_secret(path: &Path, facts: &Metadata, suspicion: Suspicion) 
         return false;
     }
     let mut bytes = Vec::new();
-    let read = File::open(path).map(|file| file.take(MAX_BYTES).read_to_end(&mut bytes));
+    let read = open::file(path).map(|file| file.take(MAX_BYTES).read_to_end(&mut bytes));
     if !matches!(read, Ok(Ok(_))) {
         return false;
     }

@@ -15,7 +15,7 @@ mod lease;
 mod ledger;
 mod ls;
 mod name;
-mod open;
+pub(crate) mod open;
 mod pattern;
 mod plain;
 mod read;

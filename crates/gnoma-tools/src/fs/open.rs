@@ -55,7 +55,7 @@ pub fn resolve(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// Opens the resolved file `real` for reading. A pipe or device does not block.
-pub(super) fn file(real: &Path) -> io::Result<File> {
+pub(crate) fn file(real: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
     straight(real, flags).map(File::from).map_err(explained)
 }

@@ -11,7 +11,9 @@ use gnoma_core::ToolSpec;
 const PREFIXES: [&str; 8] =
     ["functions", "function", "default_api", "tools", "tool", "mcp", "repo_browser", "container"];
 /// Signs between such a word and the name.
-const PREFIX_ENDS: [char; 4] = ['.', ':', '/', '_'];
+const PREFIX_ENDS: [char; 3] = ['.', ':', '/'];
+/// The same, where the word may be a part of the name as well.
+const DOUBTFUL_END: char = '_';
 /// Where marks begin that some models leave in a name: `bash<|channel|>commentary`.
 const MARK: &str = "<|";
 /// Names that other programs give to tools, in small letters without signs, and what ours is called.
@@ -91,15 +93,22 @@ pub(super) fn meant_tool(name: &str, specs: &HashMap<String, Arc<ToolSpec>>) -> 
     if specs.contains_key(name) {
         return None;
     }
-    let bare = bare_name(name);
+    let (bare, is_surely_bare) = bare_name(name);
     let wanted = letters(bare);
     if wanted.is_empty() {
         return None;
     }
     let other = OTHER_NAMES.iter().find(|(_, names)| names.contains(&wanted.as_str()));
-    let ranks: [&dyn Fn(&str) -> bool; 3] = [
+    // A part of a name that only may be a prefix is no reason to look further than for the rest of it.
+    let other = other.filter(|_| is_surely_bare);
+    let all = letters(name);
+    let ranks: [&dyn Fn(&str) -> bool; 4] = [
+        &|own| letters(own) == all,
         &|own| own == bare || letters(own) == wanted,
-        &|own| own.rsplit('.').next().is_some_and(|last| last != own && letters(last) == wanted),
+        &|own| {
+            let last = own.rsplit('.').next().filter(|last| is_surely_bare && *last != own);
+            last.is_some_and(|last| letters(last) == wanted)
+        },
         &|own| other.is_some_and(|(meant, _)| own == *meant),
     ];
     for fits in ranks {
@@ -111,8 +120,8 @@ pub(super) fn meant_tool(name: &str, specs: &HashMap<String, Arc<ToolSpec>>) -> 
     None
 }
 
-/// The name without what stands before and behind it: of `functions.bash:0`, `bash`.
-fn bare_name(name: &str) -> &str {
+/// The name without what stands before and behind it (of `functions.bash:0`, `bash`), and whether it is surely that.
+fn bare_name(name: &str) -> (&str, bool) {
     let name = name.trim();
     let name = match name.split_once(MARK) {
         Some(("", after)) => after.rsplit_once("|>").map_or(name, |(_, name)| name),
@@ -121,10 +130,11 @@ fn bare_name(name: &str) -> &str {
     };
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let name = name.rsplit_once(':').filter(|(_, end)| is_number(end)).map_or(name, |(it, _)| it);
-    let after_prefix = PREFIXES.iter().find_map(|prefix| {
-        name.strip_prefix(prefix)?.strip_prefix(PREFIX_ENDS).filter(|rest| !rest.starts_with('_'))
-    });
-    after_prefix.unwrap_or(name)
+    let mut after = PREFIXES.iter().filter_map(|prefix| name.strip_prefix(prefix));
+    if let Some(rest) = after.clone().find_map(|rest| rest.strip_prefix(PREFIX_ENDS)) {
+        return (rest, true);
+    }
+    after.find_map(|rest| rest.strip_prefix(DOUBTFUL_END)).map_or((name, true), |it| (it, false))
 }
 
 fn letters(name: &str) -> String {
@@ -188,6 +198,15 @@ mod tests {
             assert_eq!(meant_tool(name, &specs).as_deref(), Some(meant), "{name}");
         }
         for name in ["bash", "fs.read", "delete", "", "functions.", "grep", "hello"] {
+            assert_eq!(meant_tool(name, &specs), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_word_that_may_be_a_part_of_the_name_is_no_prefix() {
+        let specs = specs(&["bash", "fs.read", "fs.grep", "fs.ls", "mcp__github__search"]);
+        assert_eq!(meant_tool("mcp_github_search", &specs).as_deref(), Some("mcp__github__search"));
+        for name in ["mcp_fs_search", "tool_search", "mcp_list", "mcp_read"] {
             assert_eq!(meant_tool(name, &specs), None, "{name}");
         }
     }

@@ -433,7 +433,7 @@ mod tests {
             let answer = ended(end, false, "PreToolUse", &before, "just text");
             assert_eq!(answer.block, None);
         }
-        for output in ["deny", r#"{"ok": false}"#, r#"{"decision": "reject"}"#] {
+        for output in ["deny", r#"{"ok": false, "reason": "no"}"#, r#"{"decision": "reject"}"#] {
             let answer = said(false, "PreToolUse", &before, output);
             assert!(answer.block.is_some(), "{output}");
         }

@@ -27,7 +27,7 @@ const FORBIDDING: [&str; 10] = [
     "cancel",
 ];
 /// Fields of an answer whose `false` forbids.
-const PERMITTING: [&str; 6] = ["ok", "allow", "allowed", "approve", "approved", "permitted"];
+const PERMITTING: [&str; 5] = ["allow", "allowed", "approve", "approved", "permitted"];
 /// Longest answer of one word, in bytes.
 const MAX_WORD_BYTES: usize = 16;
 
@@ -118,7 +118,12 @@ fn answers_in(output: &str) -> Vec<Value> {
 pub(super) fn forbids(value: &Value) -> bool {
     let withholds = |field: &str| value.get(field).and_then(Value::as_bool) == Some(false);
     let is_word = value.as_str().is_some_and(forbids_in_a_word);
-    is_word || PERMITTING.iter().any(|field| withholds(field)) || forbids_within(value, MAX_DEPTH)
+    // Programs that a hook calls say `ok` of themselves, without a reason for the hook's decision.
+    let is_refusal = withholds("ok") && value.get("reason").is_some();
+    is_word
+        || is_refusal
+        || PERMITTING.iter().any(|field| withholds(field))
+        || forbids_within(value, MAX_DEPTH)
 }
 
 fn forbids_within(value: &Value, depth: usize) -> bool {
@@ -211,10 +216,13 @@ mod tests {
             assert!(forbids(&value), "{value}");
             assert!(forbids_somewhere(&format!("{value} rest")), "{value}");
         }
-        for value in [json!({"ok": false}), json!({"allow": false, "reason": "r"}), json!("deny")] {
+        for value in [json!({"ok": false, "reason": "r"}), json!({"allow": false}), json!("deny")] {
             assert!(forbids(&value), "{value}");
         }
-        for value in [json!({"ok": true}), json!({"done": {"ok": false}}), json!({"ok": "false"})] {
+        let slack = json!({"ok": false, "error": "channel_not_found"});
+        for value in
+            [slack, json!({"ok": true}), json!({"done": {"ok": false}}), json!({"ok": "false"})]
+        {
             assert!(!forbids(&value), "{value}");
         }
         for value in [json!({"decision": "approve"}), json!({"reason": "\"decision\": \"deny\""})] {

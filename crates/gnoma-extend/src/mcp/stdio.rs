@@ -8,6 +8,7 @@ use std::{
     },
 };
 
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 use tokio::{
     io::{
@@ -213,8 +214,9 @@ async fn next_line(stdout: &mut (impl AsyncBufRead + Unpin), line: &mut Vec<u8>)
     let mut is_whole = true;
     loop {
         let Some(piece) = stdout.fill_buf().await.ok().filter(|piece| !piece.is_empty()) else {
-            // A program may end without a line break behind its last answer.
-            return (!line.is_empty()).then_some(is_whole);
+            // A program may end without a line break behind its last answer, or in the middle of one.
+            let is_message = serde_json::from_slice::<IgnoredAny>(line).is_ok();
+            return is_message.then_some(is_whole);
         };
         let end = piece.iter().position(|byte| *byte == b'\n');
         let taken = end.unwrap_or(piece.len());

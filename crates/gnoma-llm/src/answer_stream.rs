@@ -55,9 +55,12 @@ impl AnswerLimits {
     fn are_unused(self, usage: Usage) -> bool {
         let prompt = usage.input + usage.cache_read + usage.cache_write;
         let is_unused = self.most.is_some_and(|most| most >= LEAST_LIMIT) && prompt >= LEAST_PROMPT;
+        // A server may have a smaller window than its model.
+        let may_fill = |window: u32| prompt + usage.output >= u64::from(window) / 2;
         // A server counts a few tokens otherwise.
         let fills = |window: u32| prompt + usage.output + FEW_TOKENS >= u64::from(window);
-        (1..=FEW_TOKENS).contains(&usage.output) && (is_unused || self.window.is_some_and(fills))
+        (1..=FEW_TOKENS).contains(&usage.output)
+            && ((is_unused && self.window.is_none_or(may_fill)) || self.window.is_some_and(fills))
     }
 }
 

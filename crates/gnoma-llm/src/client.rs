@@ -95,7 +95,7 @@ impl Endpoint {
     /// of rate limits is the first event, whether the call is answered or refused.
     async fn ask(&self, asked: &ModelRequest) -> AnswerState {
         let mut changes = self.memory.of(asked);
-        let (mut notes, mut trials) = (Events::new(), 0);
+        let (mut notes, mut trials, mut trial_note) = (Events::new(), 0, None);
         loop {
             let mut sent = self.sent(asked, &changes);
             let body = std::mem::take(&mut sent.body);
@@ -129,14 +129,16 @@ impl Endpoint {
             self.memory.keep(asked, all.clone());
             if let Adaptation::ToolTrials(tried) = &change {
                 // The last word about the tools holds.
-                if trials > 0 {
-                    notes.pop_back();
+                if let Some(before) = trial_note.take() {
+                    notes.remove(before);
                 }
                 trials += 1;
                 if tried.is_given_up() {
                     notes.push_front(limits);
-                    return AnswerState::Draining(notes, Some(refused.error));
+                    let error = errors::suggesting(&self.profile, refused.error, &asked.model);
+                    return AnswerState::Draining(notes, Some(error));
                 }
+                trial_note = Some(notes.len());
             }
             notes.push_back(StreamEvent::Adapted { note: self.note(asked, &change, &refused) });
             changes = all;

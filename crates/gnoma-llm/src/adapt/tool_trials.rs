@@ -28,7 +28,7 @@ pub(crate) struct ToolTrials {
 impl ToolTrials {
     /// Begins with tools that were never taken; `None` where there are none.
     pub(super) fn begin(unknown: Vec<String>) -> Option<Self> {
-        let mut trials = Self::default();
+        let mut trials = Self { refusals: 1, ..Self::default() };
         match unknown.len() {
             0 => return None,
             1 => trials.out = unknown,
@@ -74,6 +74,7 @@ impl ToolTrials {
         let known: Vec<String> = self.left_out().map(str::to_owned).collect();
         self.out.extend(new.out.iter().filter(|name| !known.contains(name)).cloned());
         self.groups = new.groups.clone();
+        self.refusals = new.refusals;
         self
     }
 
@@ -147,6 +148,7 @@ mod tests {
             let mut trials = ToolTrials::begin(names(count)).unwrap();
             let mut refusals = 1;
             while !trials.is_given_up() {
+                assert!(trials.is_open(), "a refusal goes on with what was begun");
                 trials = trials.refused().unwrap();
                 refusals += 1;
             }

@@ -1,6 +1,6 @@
 //! What to do about failures that servers name in words of their own.
 
-use super::remedy::wrong_address;
+use super::remedy::{LISTS_MODELS, wrong_address};
 use crate::Profile;
 
 /// That a filter refused the prompt: Azure, DeepSeek, Alibaba.
@@ -22,7 +22,7 @@ pub(super) fn of(profile: &Profile, text: &str) -> Option<String> {
          smaller context in `provider.context`."
             .to_owned()
     } else if says(&["try pulling it"]) {
-        format!("Get it with `ollama pull MODEL`. `gnoma providers` lists the models of `{name}`.")
+        format!("Get it with `ollama pull MODEL`. {LISTS_MODELS} of `{name}`.")
     } else if says(&["no models loaded"]) {
         format!("Load a model in the server of `{name}` ({url}) first.")
     } else if says(&["requires --jinja"]) {
@@ -68,6 +68,9 @@ fn of_hosted(name: &str, says: impl Fn(&[&str]) -> bool) -> Option<String> {
 /// Addresses of what is asked for behind the address of a provider.
 const ASKED: &[&str] = &["/chat/completions", "/responses", "/messages", "/api/chat", "/models"];
 
+/// Most of an address that a server points to which is told, in bytes.
+const MAX_LOCATION_BYTES: usize = 200;
+
 /// What to do where the server points to `location`.
 pub(super) fn moved(profile: &Profile, location: &str) -> Option<String> {
     let (url, place) = (&profile.base_url, profile.address_place());
@@ -75,6 +78,7 @@ pub(super) fn moved(profile: &Profile, location: &str) -> Option<String> {
         return None;
     }
     let location = resolve(url, location);
+    let location = gnoma_core::cut::head(&location, MAX_LOCATION_BYTES);
     let end = ASKED.iter().filter_map(|asked| location.find(asked)).min();
     let base = end.and_then(|end| location.get(..end)).filter(|base| base.contains("://"));
     let check = profile.describe_address();
@@ -87,7 +91,7 @@ pub(super) fn moved(profile: &Profile, location: &str) -> Option<String> {
         Some(base) => {
             format!("If you trust that address, change {place} to `{base}`. The key is sent there.")
         }
-        None if origin(&location) == origin(url) => {
+        None if origin(location) == origin(url) => {
             format!("{check}{}", profile.describe_usual_address())
         }
         None => {

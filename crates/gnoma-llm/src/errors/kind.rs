@@ -122,7 +122,9 @@ pub(super) fn of(status: Option<u16>, facts: &ErrorFacts) -> ErrorKind {
         Some(408 | 504 | 524) => ErrorKind::Timeout,
         Some(413) => ErrorKind::ContextTooLong,
         _ if says(CONTEXT_WORDS) => ErrorKind::ContextTooLong,
-        None | Some(..429 | 430..) if is_overflow(&facts.message) && !is_quota(facts) => {
+        None | Some(..429 | 430..)
+            if is_overflow(&facts.message) && !is_quota(facts) && !says(LIMIT_WORDS) =>
+        {
             ErrorKind::ContextTooLong
         }
         Some(500..) if says(HOPELESS_WORDS) => ErrorKind::BadRequest,

@@ -383,6 +383,12 @@ pub(super) const OTHER_LIMITS: &[&str] = &[
 ];
 /// What else tokens may be: an allowance that is used up, a least number, or what stands for a login.
 pub(super) const OTHER_TOKENS: &[&str] = &[
+    "please wait",
+    "try again",
+    "retry",
+    "throttl",
+    "/min",
+    "tokens/",
     "budget",
     " plan",
     "credit",

@@ -8,7 +8,7 @@ use super::keys;
 use crate::Profile;
 
 /// How the hint begins where a model is not there.
-pub(super) const LISTS_MODELS: &str = "`gnoma providers` lists the models";
+pub(super) const LISTS_MODELS: &str = "`gnoma models` lists the models";
 
 /// Returns the remedy for a failure of `kind`, told with `status` where there was one.
 pub(super) fn of(profile: &Profile, kind: ErrorKind, status: Option<u16>) -> Option<String> {

@@ -445,7 +445,7 @@ fn a_model_that_is_not_there_is_known_in_the_words_of_each_vendor() {
     ] {
         let error = read(status, body);
         assert_eq!(error.kind, ErrorKind::NotFound, "{body}");
-        assert!(error.hint.is_some_and(|hint| hint.contains("`gnoma providers`")), "{body}");
+        assert!(error.hint.is_some_and(|hint| hint.contains("`gnoma models`")), "{body}");
     }
 }
 
@@ -454,9 +454,9 @@ fn a_model_that_is_not_there_is_like_one_that_is() {
     let profile = Profile::new("openai", Protocol::OpenAi, "http://x");
     let gone = || from_status(&profile, 404, None, br#"{"error":{"message":"no such model"}}"#);
     let hint = suggesting(&profile, gone(), "GPT-4o").hint.unwrap();
-    assert!(hint.starts_with("Did you mean `gpt-4o`? `gnoma providers`"), "{hint}");
+    assert!(hint.starts_with("Did you mean `gpt-4o`? `gnoma models`"), "{hint}");
     let hint = suggesting(&profile, gone(), "nothing-like-it").hint.unwrap();
-    assert!(hint.starts_with("`gnoma providers`"), "{hint}");
+    assert!(hint.starts_with("`gnoma models`"), "{hint}");
     let page = from_status(&profile, 404, None, b"404 page not found");
     assert!(!suggesting(&profile, page, "GPT-4o").hint.unwrap().contains("mean"));
 }

@@ -17,8 +17,6 @@ use gnoma_core::{
     tool::{approval_question, tool_label},
 };
 
-/// The tool that starts elfs.
-const ELF_TOOL: &str = "elf.spawn";
 /// Lines of arguments and preview that can be scrolled through.
 const MAX_BODY_LINES: usize = 2_000;
 /// Rows that a page moves.
@@ -314,10 +312,6 @@ impl PermissionQuestion {
         }
         if self.has_parts() {
             return "Keep what this command changed?".to_owned();
-        }
-        // What it wants to do stands in the reason and the preview.
-        if self.call.name == ELF_TOOL && self.reason.starts_with("elf `") {
-            return "Let the elf do this?".to_owned();
         }
         approval_question(&self.call)
     }

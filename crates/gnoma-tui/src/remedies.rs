@@ -9,7 +9,7 @@ const WHOLE: [(&str, &str); 16] = [
     ("gnoma trust", "/trust"),
     ("gnoma doctor", "/doctor"),
     ("gnoma models", "/model"),
-    ("gnoma providers", "/login"),
+    ("gnoma providers", "/provider"),
     ("gnoma providers add", "/login"),
     ("gnoma providers remove", "/login remove"),
     ("gnoma rewind", "/rewind"),

@@ -18,7 +18,7 @@ pub fn tool_label(name: &str) -> Cow<'_, str> {
         "fs.ls" => "List",
         "fs.glob" => "Find",
         "fs.grep" => "Search",
-        "elf.spawn" => "Start",
+        "elf.spawn" => "Start elfs",
         "plan" => "Plan",
         "ask" => "Ask",
         "skill" => "Skill",
@@ -41,6 +41,9 @@ pub fn approval_question(call: &ToolCall) -> String {
     let path = path.map(|path| escape_path(Path::new(path)));
     let (verb, without_path) = match call.name.as_str() {
         "bash" => return "Run this command?".to_owned(),
+        // One that asks is named; those that are started have tasks.
+        "elf.spawn" if arguments.contains_key("name") => return "Let the elf do this?".to_owned(),
+        "elf.spawn" => return "Start elfs?".to_owned(),
         "fs.read" => ("Read", "Read a file?"),
         "fs.write" => ("Write", "Write a file?"),
         "fs.edit" => ("Edit", "Edit a file?"),
@@ -66,6 +69,8 @@ mod tests {
         assert_eq!(question("fs.glob", r#"{"pattern":"*"}"#), "Find files?");
         assert_eq!(question("bash", "{}"), "Run this command?");
         assert_eq!(question("mcp__s__do", "{}"), "Run s: do?");
+        assert_eq!(question("elf.spawn", r#"{"name":"review"}"#), "Let the elf do this?");
+        assert_eq!(question("elf.spawn", r#"{"tasks":["look"]}"#), "Start elfs?");
     }
 
     #[test]

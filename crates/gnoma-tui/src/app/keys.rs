@@ -192,14 +192,11 @@ impl State {
         }
     }
 
-    /// A key for output that is shown whole. What is typed folds it, and goes to the editor unless it could answer a
-    /// question that was not seen.
+    /// A key for output that is shown whole. What is typed folds it and is written: a question that was not seen gets
+    /// no answer by it.
     pub(super) fn reader_key(&mut self, mut reader: OutputReader, key: Key) {
         if is_text(key) {
-            if self.questions.open.is_empty() {
-                self.dispatch(key);
-            }
-            return;
+            return self.writing_key(key);
         }
         if self.list_action(key).is_none_or(|action| reader.act(action)) {
             self.layer = Some(Layer::Reader(reader));

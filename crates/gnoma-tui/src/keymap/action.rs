@@ -127,7 +127,7 @@ actions! {
     ChangeToLineEnd = "change_to_line_end",
     /// Insert what was deleted or copied last behind the cursor.
     Put = "put",
-    /// Insert it before the cursor.
+    /// Insert what was deleted or copied last before the cursor.
     PutBefore = "put_before",
     /// A screenful up.
     PageUp = "page_up",
@@ -159,11 +159,11 @@ actions! {
     RefuseWithReason = "refuse_with_reason",
     /// Change the rule that is offered.
     EditRule = "edit_rule",
-    /// Where the rule is to hold.
+    /// Choose where the rule holds: this session, this project, everywhere.
     NextScope = "next_scope",
     /// Stop the turn and keep its work.
     Stop = "stop",
-    /// Clear what is written; where nothing is, quit.
+    /// Clear the text, or stop the turn; a second time, quit.
     Interrupt = "interrupt",
     /// End the session.
     Quit = "quit",

@@ -7,8 +7,6 @@ use super::decode::Heard;
 
 /// Begin a command, which scripts send together with what follows it.
 const COMMAND_SIGNS: [char; 2] = ['/', '!'];
-/// A first line of fewer characters is an answer to a question, such as `y`.
-const MIN_FIRST_LINE_CHARS: usize = 2;
 
 /// Replaces the keys of one read by a paste, if they are lines of text. An Enter at their end stays a key, which sends.
 pub(super) fn join_lines(heard: &mut Vec<Heard>) {
@@ -25,9 +23,11 @@ pub(super) fn join_lines(heard: &mut Vec<Heard>) {
 /// Whether a text has a line that ends before more text, and is no command.
 fn is_lines(text: &str) -> bool {
     let Some((first, rest)) = text.split_once('\n') else { return false };
-    first.chars().count() >= MIN_FIRST_LINE_CHARS
-        && !first.starts_with(COMMAND_SIGNS)
-        && rest.chars().any(|c| !c.is_whitespace())
+    let mut letters = first.chars();
+    let letter = letters.next();
+    // A letter or digit alone is an answer to a question.
+    let is_answer = letters.next().is_none() && letter.is_none_or(char::is_alphanumeric);
+    !is_answer && !first.starts_with(COMMAND_SIGNS) && rest.chars().any(|c| !c.is_whitespace())
 }
 
 /// The character that a key types; a line feed, which some terminals send behind Enter, as a line separator.

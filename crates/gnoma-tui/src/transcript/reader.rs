@@ -77,7 +77,7 @@ impl OutputReader {
 
     fn footer(&self, first: usize, last: usize, all: usize) -> String {
         let mut parts = vec!["Ctrl+O or Esc folds".to_owned()];
-        if last - first + 1 < all {
+        if all > (last + 1).saturating_sub(first) {
             parts.push(format!("lines {first}–{last} of {all} (Up, Down, PgUp, PgDn)"));
         }
         if self.at + 1 < self.things.len() {

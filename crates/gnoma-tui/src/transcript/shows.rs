@@ -129,11 +129,7 @@ pub(super) fn tasks(call: &ToolCall) -> Option<String> {
         let text = task.get("task").unwrap_or(task).as_str()?;
         Some(text.lines().next().unwrap_or_default().trim().to_owned())
     };
-    let all = tasks.iter().filter_map(text).collect::<Vec<_>>().join("; ");
-    Some(match tasks.len() {
-        1 => format!("an elf: {all}"),
-        count => format!("{count} elfs: {all}"),
-    })
+    Some(tasks.iter().filter_map(text).collect::<Vec<_>>().join("; "))
 }
 
 /// How each elf ended, of what its parent is told.
@@ -170,9 +166,9 @@ mod tests {
             super::tasks(&ToolCall::new(CallId::new("c"), ELF_TOOL, arguments))
         };
         let one = tasks(r#"{"tasks":[{"task":"look at a\nand b"}]}"#);
-        assert_eq!(one.as_deref(), Some("an elf: look at a"));
+        assert_eq!(one.as_deref(), Some("look at a"));
         let two = tasks(r#"{"tasks":[{"task":"look"},"ask"]}"#);
-        assert_eq!(two.as_deref(), Some("2 elfs: look; ask"));
+        assert_eq!(two.as_deref(), Some("look; ask"));
         assert_eq!(tasks(r#"{"tasks":"all"}"#), None);
     }
 

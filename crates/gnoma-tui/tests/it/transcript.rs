@@ -265,7 +265,7 @@ fn a_plan_and_elfs_are_shown_in_place_of_their_result() {
       ✓ read
       ● fix it
       ○ test
-    ✓ Start 2 elfs: look at a; look at b
+    ✓ Start elfs look at a; look at b
       elf-1: completed · 1s
       elf-2: completed · 2s
     ");

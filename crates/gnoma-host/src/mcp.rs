@@ -362,7 +362,10 @@ fn standing(project: &Project, root: &Path) -> FileTrust {
 /// The text of a file of servers, as far as it is used; `None` if there is none.
 pub(crate) fn read_server_file(path: &Path) -> std::io::Result<Option<String>> {
     use std::io::Read as _;
-    let Some(file) = open_file(path) else { return Ok(None) };
+    let Some(file) = open_file(path) else {
+        // A file that is there and cannot be opened is named; what is no file is none of servers.
+        return if path.is_file() { std::fs::File::open(path).map(|_| None) } else { Ok(None) };
+    };
     let mut text = String::new();
     file.take(MAX_FILE_BYTES).read_to_string(&mut text)?;
     Ok(Some(text))

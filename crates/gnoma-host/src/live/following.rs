@@ -144,10 +144,7 @@ fn does(now: &mut ChildStatus, what: &str) {
 
 /// A call in a few words: its tool, and the first text of its arguments.
 fn shown(call: &ToolCall) -> String {
-    let label = match call.name.as_str() {
-        "elf.spawn" => "Start elfs".into(),
-        name => tool_label(name),
-    };
+    let label = tool_label(&call.name);
     let arguments = call.arguments.get();
     let values = (arguments.len() <= MAX_SHOWN_BYTES).then(|| call.arguments.read::<Value>().ok());
     let Some(Some(Value::Object(values))) = values else { return label.into_owned() };

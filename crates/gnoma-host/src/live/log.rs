@@ -94,7 +94,10 @@ impl EventLog {
     pub fn begin_epoch(&self, epoch: Epoch, messages: Vec<Arc<Message>>) {
         let mut state = self.state();
         let parent = state.view.parent.clone();
-        state.view = first_view(state.view.session.clone(), epoch, parent, &messages);
+        let first = first_view(state.view.session.clone(), epoch, parent, &messages);
+        // What was spent stays spent.
+        let SessionView { micro_usd, is_cost_partial, .. } = state.view;
+        state.view = SessionView { micro_usd, is_cost_partial, ..first };
         state.messages = messages;
         state.kept.clear();
         state.kept_bytes = 0;

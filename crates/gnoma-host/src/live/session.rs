@@ -31,7 +31,6 @@ use super::{
     replies::Outcome,
     said::Notice,
     shared::Shared,
-    spending::SpendingSums,
 };
 use crate::Notices;
 
@@ -468,7 +467,7 @@ impl Actor {
                 let mut kept = self.kept();
                 (kept.spec, kept.services, kept.rights, kept.jobs) = (spec, services, None, None);
                 kept.is_ending = false;
-                kept.spending = SpendingSums::default();
+                kept.spending.begin_engine();
                 drop(kept);
                 self.push(Event::Info(Box::new(info)));
                 self.engine = Engine::Opening(opening);

@@ -9,7 +9,7 @@ pub(super) struct SpendingSums {
     /// The session's own calls, as its engine counts them.
     own_session: u64,
     own_turn: u64,
-    /// Calls of the sessions below it.
+    /// Calls of the sessions below it, and of the engines that it had before.
     below_session: u64,
     below_turn: u64,
 }
@@ -18,6 +18,13 @@ impl SpendingSums {
     /// Begins the sums of another turn.
     pub(super) fn begin_turn(&mut self) {
         (self.own_turn, self.below_turn) = (0, 0);
+    }
+
+    /// Begins the sums of another engine, which counts from nothing.
+    pub(super) fn begin_engine(&mut self) {
+        let own = std::mem::take(&mut self.own_session);
+        self.below_session = self.below_session.saturating_add(own);
+        self.begin_turn();
     }
 
     /// Takes in what the engine says a call of its own cost, and returns the event with the sums of all sessions.
@@ -67,11 +74,11 @@ mod tests {
     }
 
     proptest! {
-        /// Over any sequence of turns and of calls of a session and of the elfs below it, in any order, every total is
+        /// Over any sequence of turns, of engines and of calls of a session and of the elfs below it, in any order, every total is
         /// the sum of all calls, to the micro-dollar.
         #[test]
         fn every_total_is_the_sum_of_all_calls(
-            steps in prop::collection::vec((0_u8..4, prop::option::of(0_u64..1_000_000)), 1..200),
+            steps in prop::collection::vec((0_u8..5, prop::option::of(0_u64..1_000_000)), 1..200),
         ) {
             let mut sums = SpendingSums::default();
             let (mut own, mut own_turn, mut turn, mut session) = (0, 0, 0, 0);
@@ -79,6 +86,11 @@ mod tests {
                 if kind == 0 {
                     sums.begin_turn();
                     (own_turn, turn) = (0, 0);
+                    continue;
+                }
+                if kind == 4 {
+                    sums.begin_engine();
+                    (own, own_turn, turn) = (0, 0, 0);
                     continue;
                 }
                 let micro_usd = call.unwrap_or(0);

@@ -138,7 +138,11 @@ impl<'a> SplitLine<'a> {
     fn with_options_first(&self, root: &Command) -> Option<Vec<OsString>> {
         root.find_subcommand(self.first)?;
         let (options, words) = self.options_and_words(root)?;
-        if options.len() == self.options.len() || self.rest.iter().any(|word| word == SEPARATOR) {
+        // A short option may be a word of what a command takes: `gnoma guard explain ls -c`.
+        let is_short =
+            |word: &OsString| is_option(word) && !word.to_string_lossy().starts_with("--");
+        let is_said = self.rest.iter().any(|word| word == SEPARATOR || is_short(word));
+        if options.len() == self.options.len() || is_said {
             return None;
         }
         let line: Vec<_> =
@@ -396,6 +400,7 @@ mod tests {
             rewrite_line(&words("gnoma|mcp|serve|--permission|plan")),
             Some(words("gnoma|--permission|plan|mcp|serve"))
         );
+        assert_eq!(rewrite_line(&words("gnoma|guard|explain|ls|-c")), None);
         for line in ["gnoma|doctor|--nosuch", "gnoma|sessions|list|--profile|x"] {
             assert_eq!(prompt_of(line), None, "{line}");
         }

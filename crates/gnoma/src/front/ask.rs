@@ -11,7 +11,7 @@ use gnoma_core::{
     session::{Inquiry, NotableChange, PermissionAnswer},
     tool::approval_question,
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::wording::{headline, shorten};
@@ -206,8 +206,11 @@ fn question(
     size: Size,
 ) -> String {
     let reason = shorten(reason);
+    // Where the question does not say which file it is, the diff does.
+    let names_file =
+        call.arguments.read::<Map<String, Value>>().is_ok_and(|all| all.contains_key("path"));
     let body = match preview {
-        Some(diff) if has_parts => cut_diff(&clean(diff), size),
+        Some(diff) if has_parts || !names_file => cut_diff(&clean(diff), size),
         Some(diff) => cut_diff(without_file_names(&clean(diff)), size),
         None => with_digest(&clean(&arguments(call)), size),
     };

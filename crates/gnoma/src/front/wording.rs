@@ -13,10 +13,7 @@ pub(crate) fn headline(call: &ToolCall) -> String {
     let arguments: Value = call.arguments.read().unwrap_or_default();
     let telling = ["command", "path", "pattern", "action"];
     let detail = telling.iter().find_map(|name| arguments.get(name)?.as_str());
-    let label = match call.name.as_str() {
-        "elf.spawn" => "Start elfs".into(),
-        name => tool_label(name),
-    };
+    let label = tool_label(&call.name);
     detail.map_or_else(|| label.to_string(), |detail| shorten(&format!("{label} {detail}")))
 }
 

@@ -54,16 +54,28 @@ pub(super) fn list_tests(program: &TestProgram) -> Result<Vec<String>, String> {
 #[derive(Debug)]
 pub(super) struct ProgramRun {
     pub(super) results: Vec<TestResult>,
-    output: String,
+    output: ProgramOutput,
+}
+
+/// What a program printed. libtest's lines stand alone on standard output: what tests write past it to standard
+/// error would otherwise end up in the middle of them.
+#[derive(Debug)]
+struct ProgramOutput {
+    stdout: String,
+    stderr: String,
 }
 
 impl ProgramRun {
     /// Returns libtest's part about failures, or the last lines of a program that died before it.
     pub(super) fn describe_failures(&self) -> String {
-        let from = self.output.find("\nfailures:\n");
-        let lines: Vec<_> =
-            self.output.get(from.unwrap_or(0)..).unwrap_or_default().lines().collect();
-        let skipped = if from.is_some() { 0 } else { lines.len().saturating_sub(MAX_SHOWN_LINES) };
+        let ProgramOutput { stdout, stderr } = &self.output;
+        let failures = stdout.find("\nfailures:\n").and_then(|from| stdout.get(from..));
+        let lines: Vec<_> = match failures {
+            Some(failures) => failures.lines().collect(),
+            None => stdout.lines().chain(stderr.lines()).collect(),
+        };
+        let is_whole = failures.is_some();
+        let skipped = if is_whole { 0 } else { lines.len().saturating_sub(MAX_SHOWN_LINES) };
         let shown = lines.iter().skip(skipped).take(MAX_SHOWN_LINES);
         shown.map(|line| format!("    {line}\n")).collect()
     }
@@ -84,7 +96,8 @@ pub(super) fn run_program(
         arguments.extend(["--skip".to_owned(), test.clone()]);
     }
     let output = run(program, &arguments, STALL_TIMEOUT, &program.file_stem(), folder)?;
-    let results = selection.tests.iter().map(|test| result_of(program, test, &output)).collect();
+    let results =
+        selection.tests.iter().map(|test| result_of(program, test, &output.stdout)).collect();
     Ok(ProgramRun { results, output })
 }
 
@@ -103,21 +116,22 @@ pub(super) fn run_alone(
     let arguments = ["--exact", test, "--test-threads=2"].map(str::to_owned);
     let log = format!("{}.{}.{attempt}", program.file_stem(), test.replace("::", "."));
     let output = run(program, &arguments, timeout, &log, folder)?;
-    Ok(ProgramRun { results: vec![result_of(program, test, &output)], output })
+    Ok(ProgramRun { results: vec![result_of(program, test, &output.stdout)], output })
 }
 
 /// Runs a program to its end, or until it has written nothing for `timeout`, and returns what it printed, which is also
-/// in the file `log` (`.log` appended) in `folder`.
+/// in the files `log` with `.log` and `.stderr.log` appended in `folder`.
 fn run(
     program: &TestProgram,
     arguments: &[String],
     timeout: Duration,
     log: &str,
     folder: &Path,
-) -> Result<String, String> {
+) -> Result<ProgramOutput, String> {
     let describe = |error: std::io::Error| format!("{}: {error}", program.label());
-    let path = folder.join(format!("{log}.log"));
-    let output = File::create(&path).map_err(describe)?;
+    let paths = ["log", "stderr.log"].map(|ending| folder.join(format!("{log}.{ending}")));
+    let [stdout, stderr] = paths.each_ref().map(File::create);
+    let (stdout, stderr) = (stdout.map_err(describe)?, stderr.map_err(describe)?);
     let mut child = Command::new(&program.executable)
         .args(arguments)
         .current_dir(&program.folder)
@@ -126,19 +140,26 @@ fn run(
         .env("CARGO_PKG_NAME", &program.package)
         .env("GNOMA_SKIPS", folder.join(format!("{}.skips", program.file_stem())))
         .stdin(Stdio::null())
-        .stdout(output.try_clone().map_err(describe)?)
-        .stderr(output.try_clone().map_err(describe)?)
+        .stdout(stdout.try_clone().map_err(describe)?)
+        .stderr(stderr.try_clone().map_err(describe)?)
         .spawn()
         .map_err(describe)?;
-    wait_for_end(&mut child, &output, timeout).map_err(describe)?;
-    Ok(String::from_utf8_lossy(&fs::read(&path).map_err(describe)?).into_owned())
+    wait_for_end(&mut child, [&stdout, &stderr], timeout).map_err(describe)?;
+    let [stdout, stderr] = paths.map(|path| {
+        fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).map_err(describe)
+    });
+    Ok(ProgramOutput { stdout: stdout?, stderr: stderr? })
 }
 
 /// Waits for the end of a program, and ends it once it has written nothing for `timeout`.
-fn wait_for_end(child: &mut Child, output: &File, timeout: Duration) -> std::io::Result<()> {
+fn wait_for_end(
+    child: &mut Child,
+    [stdout, stderr]: [&File; 2],
+    timeout: Duration,
+) -> std::io::Result<()> {
     let (mut written, mut since) = (0, Instant::now());
     while child.try_wait()?.is_none() {
-        let now_written = output.metadata()?.len();
+        let now_written = stdout.metadata()?.len() + stderr.metadata()?.len();
         if now_written != written {
             (written, since) = (now_written, Instant::now());
         }

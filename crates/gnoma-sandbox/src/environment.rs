@@ -124,13 +124,21 @@ pub(crate) fn set_temporary(variables: &mut Vec<Variable>, folder: &std::path::P
     set_caches(variables, folder);
 }
 
-/// Caches without which programs do nothing, and the variables that name them.
+/// Caches without which programs do nothing or warn, and the variables that name them.
 #[cfg(target_os = "linux")]
-const CACHES: [(&str, &str); 4] = [
-    ("GOCACHE", "go-build"),
-    ("UV_CACHE_DIR", "uv"),
-    ("DENO_DIR", "deno"),
+const CACHES: [(&str, &str); 12] = [
+    ("BLACK_CACHE_DIR", "black"),
     ("CCACHE_DIR", "ccache"),
+    ("DENO_DIR", "deno"),
+    ("GOCACHE", "go-build"),
+    ("GOLANGCI_LINT_CACHE", "golangci-lint"),
+    ("HELM_CACHE_HOME", "helm"),
+    ("PIP_CACHE_DIR", "pip"),
+    ("POETRY_CACHE_DIR", "pypoetry"),
+    ("PRE_COMMIT_HOME", "pre-commit"),
+    ("STATICCHECK_CACHE", "staticcheck"),
+    ("UV_CACHE_DIR", "uv"),
+    ("YARN_CACHE_FOLDER", "yarn"),
 ];
 
 /// Over a cache that is not there yet nothing can be layered, and a command cannot make it: it finds one among

@@ -19,6 +19,8 @@ use crate::{
     plugin::PluginPlace,
 };
 
+/// Longest name of somebody else's setting that is shown, in characters.
+const MAX_SHOWN_CHARS: usize = 80;
 /// Most hooks of all files together.
 const MAX_HOOKS: usize = 200;
 
@@ -63,6 +65,14 @@ const SETTINGS: [&str; 6] = [
 ];
 /// The lists of permissions that apply as they are.
 const RESTRICTING: [&str; 2] = ["deny", "ask"];
+/// The other permissions that Claude Code has.
+const OTHER_PERMISSIONS: [&str; 5] = [
+    "additionalDirectories",
+    "allow",
+    "defaultMode",
+    "disableAutoMode",
+    "disableBypassPermissionsMode",
+];
 
 /// The events of other programs that gnoma has.
 pub(super) const EVENTS: [(&str, PointKind); 15] = [
@@ -207,7 +217,7 @@ fn other_settings(shown: &str, value: &Value, found: &mut Found) {
     let Some(fields) = value.as_object() else { return };
     let permissions = fields.get("permissions").and_then(Value::as_object).into_iter().flatten();
     let permissions = permissions
-        .filter(|(name, _)| !RESTRICTING.contains(&name.as_str()))
+        .filter(|(name, _)| OTHER_PERMISSIONS.contains(&name.as_str()))
         .map(|(name, _)| format!("permissions.{name}"));
     let others: Vec<String> = fields
         .keys()
@@ -226,6 +236,23 @@ fn other_settings(shown: &str, value: &Value, found: &mut Found) {
 
 /// Takes in what a file of Claude Code's settings denies or asks about.
 fn restrictions(by: BroughtBy, shown: &str, value: &Value, found: &mut Found) {
+    match value.get("permissions") {
+        None | Some(Value::Null) => (),
+        Some(Value::Object(permissions)) => {
+            let is_known =
+                |name: &str| RESTRICTING.contains(&name) || OTHER_PERMISSIONS.contains(&name);
+            for name in permissions.keys().filter(|name| !is_known(name)) {
+                found.faults.push(format!(
+                    "{shown}: `permissions.{}` has no effect; rules that restrict are in `permissions.deny` and \
+                     `permissions.ask`",
+                    gnoma_core::cut::head_chars(&name.escape_debug().to_string(), MAX_SHOWN_CHARS)
+                ));
+            }
+        }
+        Some(_) => found.faults.push(format!(
+            "{shown}: `permissions` must be an object with the lists `deny` and `ask`, so its rules have no effect"
+        )),
+    }
     let rules = |name: &str| match value.pointer(&format!("/permissions/{name}")) {
         None | Some(Value::Null) => Vec::new(),
         Some(Value::Array(rules)) => rules.clone(),
@@ -287,12 +314,30 @@ struct HookFile<'a> {
     choices: Option<&'a CodexChoices>,
 }
 
+/// A list, or the one object that somebody wrote in its place.
+fn list_of_objects(value: &Value) -> Option<&[Value]> {
+    match value {
+        Value::Array(list) => Some(list),
+        Value::Object(_) => Some(std::slice::from_ref(value)),
+        _ => None,
+    }
+}
+
 fn document(file: &HookFile<'_>, value: &Value, found: &mut Found) {
     let shown = &file.shown;
     if value.get("disableAllHooks").and_then(Value::as_bool) == Some(true) {
         return found.faults.push(format!("{shown} turns its hooks off"));
     }
-    let Some(events) = value.get("hooks").and_then(Value::as_object) else { return };
+    let events = match (value, value.get("hooks")) {
+        (_, Some(Value::Object(events))) => events,
+        (Value::Object(_), None | Some(Value::Null)) => return,
+        (Value::Object(_), Some(_)) => {
+            return found.faults.push(format!(
+                "{shown}: `hooks` must be an object that names an event for each list of hooks, so none of them runs"
+            ));
+        }
+        _ => return found.faults.push(format!("{shown} must be an object, so it has no effect")),
+    };
     for (event, groups) in events {
         if file.choices.is_some() && event == codex::STATE {
             continue;
@@ -303,10 +348,30 @@ fn document(file: &HookFile<'_>, value: &Value, found: &mut Found) {
                 .push(format!("{shown}: gnoma has no event `{event}`, so its hooks never run"));
             continue;
         };
-        for (at, group) in groups.as_array().into_iter().flatten().enumerate() {
-            let matcher = group.get("matcher").and_then(Value::as_str).unwrap_or_default();
-            let entries = group.get("hooks").and_then(Value::as_array).into_iter().flatten();
-            for (number, entry) in entries.enumerate() {
+        let Some(groups) = list_of_objects(groups) else {
+            found
+                .faults
+                .push(format!("{shown}: `hooks.{event}` must be a list, so it runs nothing"));
+            continue;
+        };
+        for (at, group) in groups.iter().enumerate() {
+            let matcher = match group.get("matcher") {
+                Some(Value::String(matcher)) => matcher,
+                None | Some(Value::Null) => "",
+                Some(_) => {
+                    found.faults.push(format!(
+                        "{shown}: `hooks.{event}[{at}].matcher` must be a text; its hooks run for everything"
+                    ));
+                    ""
+                }
+            };
+            let Some(entries) = group.get("hooks").and_then(list_of_objects) else {
+                found.faults.push(format!(
+                    "{shown}: `hooks.{event}[{at}].hooks` must be a list, so it runs nothing"
+                ));
+                continue;
+            };
+            for (number, entry) in entries.iter().enumerate() {
                 if found.hooks.len() == MAX_HOOKS {
                     return found.faults.push(format!("{shown}: more than {MAX_HOOKS} hooks"));
                 }
@@ -461,6 +526,54 @@ fn hook(event: &str, point: PointKind, matcher: &str, entry: &Value) -> Result<H
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn read_settings(text: &str) -> Found {
+        let value: Value = serde_json::from_str(text).unwrap();
+        let (path, shown) = (Path::new("/p/f"), "f".to_owned());
+        let file = HookFile { by: BroughtBy::Project, path, shown, root: None, choices: None };
+        let mut found = Found::default();
+        restrictions(file.by, &file.shown, &value, &mut found);
+        document(&file, &value, &mut found);
+        found
+    }
+
+    #[test]
+    fn one_hook_in_the_place_of_a_list_runs() {
+        for hooks in [
+            r#"{"PreToolUse":[{"matcher":"Bash","hooks":{"type":"command","command":"exit 2"}}]}"#,
+            r#"{"PreToolUse":{"matcher":"Bash","hooks":[{"type":"command","command":"exit 2"}]}}"#,
+        ] {
+            let found = read_settings(&format!(r#"{{"hooks":{hooks}}}"#));
+            assert_eq!((found.hooks.len(), found.faults), (1, Vec::new()), "{hooks}");
+        }
+    }
+
+    #[test]
+    fn hooks_and_permissions_of_another_shape_are_named() {
+        for (text, place) in [
+            (
+                r#"{"hooks":{"PreToolUse":[{"matcher":"Bash","command":"exit 2"}]}}"#,
+                "`hooks.PreToolUse[0].hooks`",
+            ),
+            (r#"{"hooks":{"PreToolUse":[{"hooks":"exit 2"}]}}"#, "`hooks.PreToolUse[0].hooks`"),
+            (r#"{"hooks":{"PreToolUse":[5]}}"#, "`hooks.PreToolUse[0].hooks`"),
+            (r#"{"hooks":{"Stop":"x"}}"#, "`hooks.Stop`"),
+            (r#"{"hooks":[{"event":"Stop"}]}"#, "`hooks`"),
+            (r#"{"hooks":"x"}"#, "`hooks`"),
+            ("[]", "f must be an object"),
+            (r#"{"permissions":["Bash(echo:*)"]}"#, "`permissions`"),
+            (r#"{"permissions":"y"}"#, "`permissions`"),
+            (r#"{"permissions":{"denny":["Bash"]}}"#, "`permissions.denny`"),
+        ] {
+            let found = read_settings(text);
+            let [fault] = found.faults.as_slice() else { panic!("{text}: {:?}", found.faults) };
+            assert!(fault.contains(place), "{text}: {fault}");
+        }
+        assert_eq!(
+            read_settings(r#"{"permissions":{"allow":["Bash"]},"hooks":{}}"#).faults,
+            Vec::<String>::new()
+        );
+    }
 
     #[test]
     fn words_are_taken_as_they_are_but_for_folders() {

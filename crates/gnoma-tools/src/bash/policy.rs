@@ -142,7 +142,13 @@ pub(super) fn leave_out(policy: &mut Policy, absent: &[PathBuf], roots: &[PathBu
 }
 
 /// What says about the machine what a command that looks at it asks, besides its processes and sockets.
-const PLACES_OF_MACHINE: [&str; 3] = ["/run/utmp", "/run/systemd/sessions", "/run/udev/data"];
+const PLACES_OF_MACHINE: [&str; 5] = [
+    "/run/utmp",
+    "/run/systemd/sessions",
+    "/run/udev/data",
+    "/run/log/journal",
+    "/var/log/journal",
+];
 
 /// The part of the sandbox without which the machine cannot be shown.
 const LANDLOCK: &str = "landlock";

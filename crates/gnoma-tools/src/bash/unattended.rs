@@ -98,7 +98,7 @@ impl Unattended {
 #[must_use]
 pub fn remedy(output: &str) -> Option<&'static str> {
     let says = |words: &[&str]| words.iter().any(|words| output.contains(words));
-    if says(&[NO_EDITOR]) {
+    if output.lines().any(tells_of_editor) {
         Some(
             "[It wanted an editor, and none opens here. Give the text as an argument, for git with `-m` or `-F FILE`; \
              to keep what is there, `git -c core.editor=true …`; for a list of commits to rebase, \
@@ -122,9 +122,34 @@ pub fn remedy(output: &str) -> Option<&'static str> {
     }
 }
 
+/// Whether a program says of the editor that it is not there. Where nothing follows the name it is the value of a
+/// variable or a setting that was asked for.
+fn tells_of_editor(line: &str) -> bool {
+    line.split(NO_EDITOR).skip(1).any(|after| after.chars().any(char::is_alphabetic))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn editor_that_is_only_shown_was_not_wanted() {
+        for output in [
+            "EDITOR=gnoma-has-no-editor\nPAGER=cat",
+            "declare -x EDITOR=\"gnoma-has-no-editor\"",
+            "{ \"EDITOR\": \"gnoma-has-no-editor\", }",
+            "gnoma-has-no-editor",
+        ] {
+            assert_eq!(remedy(output), None, "{output}");
+        }
+        for output in [
+            "error: cannot run gnoma-has-no-editor: No such file or directory",
+            "sh: 1: gnoma-has-no-editor: not found",
+            "exec: \"gnoma-has-no-editor\": executable file not found in $PATH",
+        ] {
+            assert!(remedy(output).is_some(), "{output}");
+        }
+    }
 
     #[test]
     fn settings_of_git_are_added_to_those_that_are_there() {

@@ -166,10 +166,24 @@ pub enum Command {
     },
     /// Undo the last compaction. Only between turns.
     UndoCompaction,
+    /// Run a step of a task as a turn of its own. Only between turns.
+    RunStep(StepTurn),
     /// Stop the running turn and keep its work.
     Cancel,
     /// End the session; a running turn is cancelled first.
     Close,
+}
+
+/// A step of a task, for a turn of its own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StepTurn {
+    /// The prompt; for a command, the line above it in the conversation.
+    pub text: String,
+    /// The shell command. It is judged like a model's, and no model answers.
+    pub command: Option<String>,
+    /// The model that the step wants.
+    pub model: Option<String>,
 }
 
 /// How loud a notice is.

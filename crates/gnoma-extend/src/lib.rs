@@ -19,6 +19,7 @@ mod plugin;
 pub mod plugins;
 mod rules;
 pub mod skills;
+pub mod tasks;
 
 pub use extensions::{Extensions, SlashName, named};
 pub use places::{BroughtBy, ExtendPlaces, in_a_line, instructions_in};

@@ -60,6 +60,7 @@ pub mod session;
 pub mod sessions;
 pub mod setting;
 mod shared;
+pub mod tasks;
 pub mod text;
 mod timeline;
 mod trust_preview;

@@ -16,16 +16,13 @@ use crate::{
     off_loop::off_loop,
     past::Past,
     points, providers, resuming, rule, sessions, setting,
+    tasks::{self, SessionTaskFiles},
 };
-use gnoma_config::{
-    Origin, paths, pin, profile, project_root,
-    schema::{Kind, ROWS},
-    trust,
-};
+use gnoma_config::{paths, pin, profile, project_root, trust};
 use gnoma_core::{
     info::Choice,
     lifecycle::Lifecycle,
-    protocol::{Reply, Request, RequestError, RewindPoint, SessionSpec, Setting, Topic},
+    protocol::{Reply, Request, RequestError, RewindPoint, SessionSpec, Topic},
     session::Scope,
     store::{ResultId, ResultStore as _, SessionId, SessionStore},
     tool::{BoxFuture, ChildMerge, Isolation},
@@ -110,6 +107,10 @@ impl Services for ProjectServices {
                 move || async move { prepared_child(&parent, stored, &routes, wanted, copy).await };
             Ok(off_loop(prepared).await?)
         })
+    }
+
+    fn tasks(&self) -> Option<SessionTaskFiles> {
+        Some(SessionTaskFiles::new(Arc::clone(&self.project), self.stored()))
     }
 
     fn merge_next(&self) -> BoxFuture<'static, ()> {
@@ -290,11 +291,12 @@ impl Asked {
             Request::RemoveProvider { provider } => {
                 Reply::Text(providers::remove(project, &provider)?)
             }
-            Request::Settings => Reply::Settings(settings(project)),
+            Request::Settings => Reply::Settings(setting::list_settings(project)),
             Request::SetSetting { key, value } => {
                 Reply::Text(setting::set_setting(project, &key, &value)?)
             }
             Request::Explain(topic) => self.explain(topic),
+            Request::Task(request) => tasks::answer(project, &request)?,
             _ => return Err(HostError::usage("unknown request")),
         })
     }
@@ -457,30 +459,6 @@ fn profiles(project: &Project) -> Vec<Choice> {
         ..Choice::default()
     };
     profile::available(&project.environment().config_dir()).into_iter().map(choice).collect()
-}
-
-fn settings(project: &Project) -> Vec<Setting> {
-    let setting = |value: &gnoma_config::Explained| Setting {
-        key: value.key.clone(),
-        value: value.value.trim_matches('"').to_owned(),
-        origin: match value.origin {
-            // Whether by an option or by a command of the window.
-            Origin::Flag => "set for this session".to_owned(),
-            origin => format!("{origin}: {}", value.place),
-        },
-        choices: values_of(&value.key),
-    };
-    project.values.iter().map(setting).collect()
-}
-
-/// The values that a setting can have, where there are few.
-fn values_of(key: &str) -> Vec<String> {
-    let row = ROWS.iter().find(|row| row.path == key);
-    match row.map(|row| row.kind) {
-        Some(Kind::Bool) => ["true", "false"].map(str::to_owned).to_vec(),
-        Some(Kind::Word(words)) => words.iter().map(|word| (*word).to_owned()).collect(),
-        _ => Vec::new(),
-    }
 }
 
 /// The models that the session can be pinned to.

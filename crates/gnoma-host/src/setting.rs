@@ -3,13 +3,15 @@
 use std::path::Path;
 
 use gnoma_config::{
+    Origin,
     edit::Change,
     load::check_value,
     paths, profile,
     save::{SaveError, save},
-    schema::THEMES,
+    schema::{Kind, ROWS, THEMES},
     toml,
 };
+use gnoma_core::protocol::Setting;
 use toml::{Table, Value};
 
 use crate::{Folders as _, HostError, Project, Result, wire};
@@ -102,6 +104,31 @@ fn meant(value: &str) -> Value {
     let read =
         read.ok().filter(|table| table.len() == 1).and_then(|mut table| table.remove("value"));
     read.unwrap_or_else(|| Value::String(value.to_owned()))
+}
+
+/// Returns all settings, with where each comes from.
+pub(crate) fn list_settings(project: &Project) -> Vec<Setting> {
+    let setting = |value: &gnoma_config::Explained| Setting {
+        key: value.key.clone(),
+        value: value.value.trim_matches('"').to_owned(),
+        origin: match value.origin {
+            // Whether by an option or by a command of the window.
+            Origin::Flag => "set for this session".to_owned(),
+            origin => format!("{origin}: {}", value.place),
+        },
+        choices: values_of(&value.key),
+    };
+    project.values.iter().map(setting).collect()
+}
+
+/// The values that a setting can have, where there are few.
+fn values_of(key: &str) -> Vec<String> {
+    let row = ROWS.iter().find(|row| row.path == key);
+    match row.map(|row| row.kind) {
+        Some(Kind::Bool) => ["true", "false"].map(str::to_owned).to_vec(),
+        Some(Kind::Word(words)) => words.iter().map(|word| (*word).to_owned()).collect(),
+        _ => Vec::new(),
+    }
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use gnoma_extend::{
     hooks,
     mcp::{self, Definition, Read, ServerReach},
     plugins::{PluginPlaces, find},
+    tasks::parse_task,
 };
 
 use crate::{
@@ -22,6 +23,8 @@ use crate::{
     repositories::{find_hooks, open_file},
 };
 
+/// The folder of a project's tasks.
+const TASKS: &str = ".gnoma/tasks";
 /// Most bytes of a file that is searched for commands.
 const MAX_FILE_BYTES: u64 = 256 << 10;
 
@@ -68,7 +71,7 @@ pub fn trust_preview(
             lines: servers.iter().flat_map(environment_lines).collect(),
         },
         TrustSection {
-            heading: "Shell commands in slash commands and skills",
+            heading: "Shell commands in slash commands, skills and tasks",
             lines: command_lines(&real, &acting),
         },
         TrustSection {
@@ -161,6 +164,12 @@ fn command_lines(root: &Path, acting: &[PathBuf]) -> Vec<String> {
         let text = read(&root.join(below)).unwrap_or_default();
         let commands = inline_commands(&text).into_iter();
         lines.extend(commands.map(|command| format!("{}: {command}", below.display())));
+        if below.starts_with(TASKS)
+            && let Some(name) = below.file_stem().and_then(|name| name.to_str())
+            && let Ok(task) = parse_task(name, &text)
+        {
+            lines.extend(task.commands().map(|command| format!("{}: {command}", below.display())));
+        }
     }
     lines
 }

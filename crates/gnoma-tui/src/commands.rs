@@ -38,6 +38,7 @@ mod route;
 mod shell;
 mod slash;
 mod status;
+mod task;
 mod theme;
 mod thinking;
 mod usage;
@@ -45,7 +46,7 @@ mod version;
 mod vim;
 mod why;
 
-pub(crate) use self::{model::listed as models_listed, slash::Slash};
+pub(crate) use self::{model::listed as models_listed, slash::Slash, task::choose as choose_task};
 use gnoma_core::protocol::{Reply, Request, Switch};
 
 use crate::{
@@ -81,6 +82,7 @@ pub(crate) const ALL: &[&Slash] = &[
     &copy::COMMAND,
     &config::COMMAND,
     &mcp::COMMAND,
+    &task::COMMAND,
     &lists::AGENTS,
     &lists::SKILLS,
     &lists::PLUGINS,
@@ -329,6 +331,8 @@ pub(crate) fn show(state: &mut State, sought: Sought, reply: Reply, argument: &s
         (Sought::Providers, Reply::Choices(names)) => provider::show(state, names, argument),
         (Sought::Connections, Reply::Choices(names)) => state.offer_connections(&names, argument),
         (Sought::Removable, Reply::Choices(names)) => login::show_removable(state, names),
+        (Sought::Tasks, Reply::Choices(tasks)) => task::show(state, tasks),
+        (Sought::TaskDraft, Reply::Text(diff)) => task::show_draft(state, &diff, argument),
         (Sought::Profiles, Reply::Choices(names)) => profile::show(state, names, argument),
         _ => (),
     }

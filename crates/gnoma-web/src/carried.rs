@@ -189,7 +189,7 @@ mod tests {
     kinds!(Open List StoredIn Delete Watch Shutdown Attach Detach KeepRunning Status Send EditQueue Answer Cancel
         CancelElf WatchElf Close SetMode SetThinking KeepRule Trust Pin Rate Compact EditSummary UndoCompaction Rewind
         RewindElf Redo Points Changes Export Fork Rename Search Stored History Output Models Providers Profiles Switch TryProvider
-        AddProvider RemoveProvider Settings SetSetting Usage Explain);
+        AddProvider RemoveProvider Settings SetSetting Usage Explain Task);
 
     /// Requests that are carried, by name and fields.
     const CARRIED: &[(&str, &str)] = &[
@@ -256,6 +256,8 @@ mod tests {
         ("switch", r#"{"profile":"careless"}"#),
         ("keep_rule", r#"{"rule":"bash(*)","scope":"user","dry_run":false}"#),
         ("export", r#"{"path":"/home/me/.bashrc"}"#),
+        ("task", "\"list\""),
+        ("task", r#"{"run":{"line":"release v1"}}"#),
         ("trust", ""),
         ("try_provider", r#"{"provider":"p","by":{"address":"http://evil.example"}}"#),
         ("add_provider", r#"{"provider":"p","by":{"key":"k"}}"#),

@@ -11,6 +11,7 @@ mod past;
 mod plugin;
 mod router;
 mod sentence;
+mod task;
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -33,6 +34,7 @@ pub(crate) use self::{
     plugin::PluginSub,
     router::{RouteArgs, RouterSub},
     sentence::{prompt_hint, rewrite_line},
+    task::{TaskRunArgs, TaskSub},
 };
 
 /// A coding assistant that works with any model.
@@ -257,6 +259,12 @@ pub(crate) enum Sub {
     },
     /// List all extensions: where they come from, and whether they are used.
     Extensions,
+    /// Run tasks, files with steps that you repeat; list, make, check and delete them.
+    Task {
+        /// What to do.
+        #[command(subcommand)]
+        what: TaskSub,
+    },
     /// Import permissions, MCP servers, commands and instructions from another assistant.
     ///
     /// Shows what can be imported and what cannot. Nothing is written without --write, and nothing that you

@@ -19,6 +19,7 @@ mod schema;
 mod seen;
 mod spec;
 mod tail;
+mod task;
 mod topic;
 mod view;
 
@@ -36,6 +37,9 @@ pub use self::{
     running::{DraftedCall, Question, RunningCall, RunningTurn},
     spec::{ClientServer, Detach, Environment, Overrides, ServerAddress, SessionSpec, Start},
     tail::TextTail,
+    task::{
+        TaskReport, TaskRequest, TaskResumeChoice, TaskRunState, TaskStepReport, TaskStepState,
+    },
     topic::Topic,
     view::{SessionView, Status},
 };

@@ -4,7 +4,7 @@ use std::{fmt, path::PathBuf, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Position, SessionSpec, Status, Topic};
+use super::{Position, SessionSpec, Status, TaskReport, TaskRequest, Topic};
 use crate::{
     info::Choice,
     message::{CallId, Content, Message, ModelRef},
@@ -254,6 +254,8 @@ pub enum Request {
     Usage,
     /// Lines about something that only the host knows. Reply: [`Reply::Text`].
     Explain(Topic),
+    /// List, show, run and save tasks. The replies are at each [`TaskRequest`].
+    Task(TaskRequest),
 }
 
 impl Request {
@@ -280,6 +282,9 @@ impl Request {
                 | Self::Settings
                 | Self::Usage
                 | Self::Explain(_)
+                | Self::Task(
+                    TaskRequest::List | TaskRequest::Show { .. } | TaskRequest::History { .. }
+                )
         )
     }
 }
@@ -411,6 +416,8 @@ pub enum Reply {
         #[serde(default)]
         is_cost_partial: bool,
     },
+    /// A run of a task has ended.
+    Task(Box<TaskReport>),
 }
 
 /// A session of the process.

@@ -40,9 +40,9 @@ kinds!(Request: Open List StoredIn Delete Watch Shutdown Attach Detach KeepRunni
     CancelElf WatchElf Close SetMode SetThinking KeepRule Trust Pin Rate Compact EditSummary UndoCompaction Rewind RewindElf Redo Points Changes Export Fork Rename
     Search Stored History Output Models Providers Profiles Switch TryProvider AddProvider
     RemoveProvider Settings
-    SetSetting Usage Explain);
+    SetSetting Usage Explain Task);
 kinds!(Reply: Done Opened Live Status Text Points Hits Stored History Output Choices Settings Window
-    Usage);
+    Usage Task);
 kinds!(ProcessEvent: Opened Changed Closed Lagged Stopping);
 
 fn call(number: u8) -> ToolCall {
@@ -282,6 +282,8 @@ pub(super) fn requests() -> Vec<Request> {
         Request::SetSetting { key: "a.b".into(), value: "1".into() },
         Request::Usage,
         Request::Explain(Topic::Context),
+        Request::Task(TaskRequest::Run { line: "release v1".into() }),
+        Request::Task(TaskRequest::Resume { run: text(), choice: Some(TaskResumeChoice::Again) }),
     ]
 }
 
@@ -337,6 +339,20 @@ pub(super) fn replies() -> Vec<Reply> {
             sources: "AGENTS.md".into(),
         },
         Reply::Usage { usage: usage(), micro_usd: 12, is_cost_partial: true },
+        Reply::Task(Box::new(TaskReport {
+            task: "release".into(),
+            run: "r1".into(),
+            state: TaskRunState::Failed,
+            steps: vec![TaskStepReport {
+                title: "Test".into(),
+                kind: "command".into(),
+                state: TaskStepState::Failed,
+                why: "it failed".into(),
+                took_ms: 5,
+                micro_usd: 0,
+            }],
+            summary: "text".into(),
+        })),
     ]
 }
 

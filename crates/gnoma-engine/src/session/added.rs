@@ -3,19 +3,19 @@
 use std::{sync::Arc, time::Duration};
 
 use gnoma_core::{
-    Event, ToolCall, ToolOutcome,
+    Event, Message, ToolCall, ToolOutcome,
     lifecycle::{Lifecycle, Point, PointAnswer, PointKind, Prepared},
     message::{CallId, ResultPart},
-    session::{NoticeLevel, PermissionMode},
+    session::{NoticeLevel, PermissionMode, StepTurn},
     tool::{ToolKind, ToolOutput, ToolSession},
 };
 use tokio::{sync::oneshot, time::timeout};
 
 use super::{
     pending::tell,
-    state::{Awaited, Session},
+    state::{Awaited, Gone, Session},
 };
-use crate::turn::Input;
+use crate::turn::{Input, StepCommand};
 
 /// Points that may be told beside the conversation at once; more are not told.
 pub(super) const MAX_BESIDE: usize = 32;
@@ -85,6 +85,24 @@ impl Session {
         let shell = self.tools.full.iter().find(|spec| spec.kind == ToolKind::Shell);
         let shell = shell.map(|spec| spec.name.clone()).unwrap_or_default();
         self.inbox.push_back(Input::Prepared(prepared, shell));
+    }
+
+    /// Runs a step of a task as a turn of its own.
+    pub(super) async fn run_step(&mut self, step: StepTurn) -> Result<(), Gone> {
+        let StepTurn { text, command, model } = step;
+        if let Some(model) = model
+            && command.is_none()
+            && !self.router.pin_turn(&model)
+        {
+            let text = format!("`{model}` is not in this session; another model answers");
+            self.notify(NoticeLevel::Warning, text).await?;
+        }
+        let Some(command) = command else {
+            return self.take(Input::Say(Message::user_text(text))).await;
+        };
+        let shell = self.tools.full.iter().find(|spec| spec.kind == ToolKind::Shell);
+        let shell = shell.map(|spec| spec.name.clone()).unwrap_or_default();
+        self.take(Input::RunCommand(StepCommand { line: text, command, shell })).await
     }
 
     /// The model wants to stop.

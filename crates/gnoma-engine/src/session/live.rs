@@ -191,6 +191,7 @@ impl Session {
             Command::Compact { focus } => self.take(Input::Compact { focus }).await,
             Command::EditSummary { summary } => self.take(Input::EditSummary { summary }).await,
             Command::UndoCompaction => self.take(Input::UndoCompaction).await,
+            Command::RunStep(step) => self.run_step(step).await,
             Command::Cancel => {
                 if self.turn.is_idle() {
                     std::mem::take(&mut self.stop).cancel();

@@ -19,6 +19,12 @@ use crate::{prompt, routing::signals::Handling};
 
 impl Turn {
     pub(super) fn start(&mut self, message: Message, fx: &mut Effects) -> Phase {
+        self.begin_turn(fx);
+        self.prepare(Vec::new(), [message].into(), true, fx)
+    }
+
+    /// Forgets the last turn and becomes active.
+    pub(super) fn begin_turn(&mut self, fx: &mut Effects) {
         self.turns += 1;
         self.rounds = 1;
         self.most_rounds = self.limits.rounds;
@@ -37,7 +43,6 @@ impl Turn {
         self.added.is_kept_going = false;
         self.added.kept_going = 0;
         self.enter(SessionState::Active, fx);
-        self.prepare(Vec::new(), [message].into(), true, fx)
     }
 
     pub(super) fn routed(

@@ -62,7 +62,7 @@ use gnoma_core::{
 
 pub use self::limits::Limits;
 pub(crate) use self::protocol::{
-    Checked, Checks, Delivery, Effect, Input, NotCompacted, Room, Verdict, Wish,
+    Checked, Checks, Delivery, Effect, Input, NotCompacted, Room, StepCommand, Verdict, Wish,
 };
 use self::{
     answer::{AnswerDraft, name_apart},
@@ -326,6 +326,7 @@ impl Turn {
                 self.edit_queue(&was, now, matches!(phase, Phase::Idle), fx);
                 phase
             }
+            Input::RunCommand(command) => self.run_command(phase, command, fx),
             Input::Compact { focus } => self.compact_as_asked(phase, focus, fx),
             Input::EditSummary { summary } => self.edit_summary(phase, &summary, fx),
             Input::UndoCompaction => self.undo_compaction(phase, fx),

@@ -15,7 +15,7 @@ use super::{
     batch::Batch,
     phase::Phase,
     prompting::{Filling, Preparing, Unfilled},
-    protocol::Effect,
+    protocol::{Effect, StepCommand},
 };
 use crate::{context::earlier, prompt};
 
@@ -39,7 +39,8 @@ impl Turn {
         while let Some(current) = left.pop_front() {
             if self.is_prepared_first(&current) {
                 fx.push(Effect::Prepare(current.text_content()));
-                let preparing = Preparing { ready, current, left, filling: None, begins };
+                let (filling, is_answered) = (None, true);
+                let preparing = Preparing { ready, current, left, filling, begins, is_answered };
                 return Phase::Preparing(Box::new(preparing));
             }
             ready.push(current);
@@ -142,9 +143,46 @@ impl Turn {
     }
 
     fn is_ready(&mut self, preparing: Preparing, content: Vec<Content>, fx: &mut Effects) -> Phase {
-        let Preparing { mut ready, left, begins, .. } = preparing;
+        let Preparing { mut ready, left, begins, is_answered, .. } = preparing;
         ready.extend(Message::user(content).ok());
+        if !is_answered {
+            for message in ready {
+                self.append(message, fx);
+            }
+            return self.finish(Outcome::Complete { stop: StopReason::EndTurn }, fx);
+        }
         self.prepare(ready, left, begins, fx)
+    }
+
+    /// Runs a command of the person's as a turn of its own. Its output is added to the history below `line`; no model
+    /// answers.
+    pub(super) fn run_command(
+        &mut self,
+        phase: Phase,
+        StepCommand { line, command, shell }: StepCommand,
+        fx: &mut Effects,
+    ) -> Phase {
+        if !matches!(phase, Phase::Idle) || self.is_closing {
+            let (level, text) = (NoticeLevel::Warning, "a turn is running; the step was not run");
+            fx.push(Effect::Emit(Event::Notice { level, text: text.to_owned() }));
+            return phase;
+        }
+        self.begin_turn(fx);
+        let parts = vec![
+            PromptPart::Text(format!("{line}\n```\n$ {command}\n")),
+            PromptPart::Command(command),
+            PromptPart::Text("\n```".to_owned()),
+        ];
+        let preparing = Preparing {
+            ready: Vec::new(),
+            current: Message::user_text(line),
+            left: VecDeque::new(),
+            filling: None,
+            begins: true,
+            is_answered: false,
+        };
+        let of = Unfilled { parts, call: None, context: Vec::new(), shell };
+        self.fill(preparing, of, fx)
     }
 
     /// What a message calls has run, or was refused.

@@ -29,6 +29,8 @@ pub(super) struct Preparing {
     pub(super) filling: Option<Filling>,
     /// The turn begins with them.
     pub(super) begins: bool,
+    /// A model answers them; otherwise the turn ends once they are in the history.
+    pub(super) is_answered: bool,
 }
 
 /// What a message is made of.
@@ -59,8 +61,10 @@ impl Preparing {
 
     /// The call that runs, and what was said and has not reached the history.
     pub(super) fn given_up(self) -> (Option<Batch>, Vec<Message>) {
-        let Self { ready, current, left, filling, begins: _ } = self;
-        let said = ready.into_iter().chain([current]).chain(left).collect();
+        let Self { ready, current, left, filling, begins: _, is_answered } = self;
+        // The line above a command that was stopped was said by nobody.
+        let current = Some(current).filter(|_| is_answered);
+        let said = ready.into_iter().chain(current).chain(left).collect();
         (filling.map(|filling| filling.batch), said)
     }
 }

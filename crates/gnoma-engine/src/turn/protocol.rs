@@ -118,6 +118,17 @@ pub(crate) struct Wish {
     pub(crate) is_asked: bool,
 }
 
+/// A command of the person's that is a turn of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StepCommand {
+    /// The line above it in the conversation.
+    pub(crate) line: String,
+    /// The command.
+    pub(crate) command: String,
+    /// Name of the tool that runs commands; empty if there is none.
+    pub(crate) shell: String,
+}
+
 /// Facts that have happened; only the driver makes them.
 #[derive(Clone, Debug)]
 pub(crate) enum Input {
@@ -125,6 +136,8 @@ pub(crate) enum Input {
     Say(Message),
     /// The messages `now` take the place of those that wait to be delivered, if those are `was` still.
     Queue { was: Vec<Vec<Content>>, now: Vec<Message> },
+    /// A person runs a command as a turn of its own.
+    RunCommand(StepCommand),
     /// A person wants the conversation compacted; the summary should dwell on `focus`.
     Compact { focus: String },
     /// A person has put other words in the place of the summary.

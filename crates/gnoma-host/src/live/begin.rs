@@ -17,12 +17,12 @@ use tokio::{
 };
 
 use super::{
+    actor::Actor,
     following::Following,
     handle::{Live, Remembered},
     log::EventLog,
     ports::{Opening, Prepared},
     said::Notice,
-    session::Actor,
     shared::Shared,
     spending::SpendingSums,
 };

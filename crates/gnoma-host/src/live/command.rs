@@ -1,7 +1,9 @@
 //! Requests that are commands of the engine, and those of them that would come to nothing. Pure.
 
+use std::sync::Arc;
+
 use gnoma_core::{
-    Command, Content, ModelRef,
+    Command, Content, Message, ModelRef, Role,
     info::Choice,
     protocol::{Request, RequestError, RequestErrorKind, RunningTurn},
     session::SessionState,
@@ -9,6 +11,8 @@ use gnoma_core::{
 
 use super::log::EventLog;
 
+/// What a message begins with that gnoma has added.
+const SYSTEM_NOTE: &str = "[system] ";
 /// Messages that may wait for a running turn.
 const MAX_QUEUED: usize = 64;
 /// Bytes of them: every front end is told all of them whenever one is added.
@@ -66,6 +70,16 @@ pub(super) fn is_at_work(log: &EventLog) -> bool {
 /// Whether an arm is among the models that can be chosen; where none is known, any may be.
 fn is_known(models: &[Choice], arm: &ModelRef) -> bool {
     models.is_empty() || models.iter().any(|choice| choice.arm.as_ref() == Some(arm))
+}
+
+/// The texts that a person has said in the conversation, the oldest first.
+pub(super) fn said_by_person(log: &EventLog) -> Vec<String> {
+    let is_said = |message: &&Arc<Message>| {
+        let is_note = || message.text_content().starts_with(SYSTEM_NOTE);
+        message.role() == Role::User && !is_note()
+    };
+    let (_, messages) = log.messages(None, usize::MAX);
+    messages.iter().filter(is_said).map(|message| message.text_content()).collect()
 }
 
 pub(super) fn between_turns() -> RequestError {

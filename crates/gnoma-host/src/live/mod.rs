@@ -4,6 +4,8 @@
 //! its [`EventLog`]; a connection is one task that carries requests to sessions, and events and replies back.
 //! Nothing waits for a client: a slow one just falls behind in the log.
 
+mod actor;
+mod actor_tasks;
 mod begin;
 mod change;
 mod children;
@@ -11,6 +13,7 @@ mod command;
 mod connection;
 mod costs;
 mod elfs;
+mod engine;
 mod following;
 mod handle;
 mod host;
@@ -22,6 +25,8 @@ mod said;
 mod session;
 mod shared;
 mod spending;
+mod step_fold;
+mod task_run;
 
 pub use self::{
     host::Host,

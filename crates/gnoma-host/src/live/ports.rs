@@ -12,7 +12,7 @@ use gnoma_core::{
 use gnoma_engine::{FilesReady, Handle, Rights};
 use gnoma_router::pool::Scope;
 
-use crate::Notices;
+use crate::{Notices, tasks::SessionTaskFiles};
 
 /// What opens sessions: settings, stores and models become an engine.
 pub trait Opener: Send + Sync + 'static {
@@ -151,6 +151,11 @@ pub trait Services: Send + Sync {
         &self,
         wanted: ChildOpening,
     ) -> BoxFuture<'static, Result<(SessionSpec, Prepared), RequestError>>;
+
+    /// The tasks of the session's project; `None` if it has none.
+    fn tasks(&self) -> Option<SessionTaskFiles> {
+        None
+    }
 
     /// Waits until nobody else merges into the project of the session's copy, where it works in one, and
     /// holds that until it has landed. Safe to drop.

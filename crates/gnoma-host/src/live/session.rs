@@ -1,124 +1,45 @@
 //! One session that lives in this process: the task that owns its engine, writes its log and answers
 //! its requests.
 
-use std::{
-    collections::HashSet,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
-    time::Duration,
-};
+use std::sync::{Arc, Weak};
 
 use gnoma_core::{
     CallId, Command, Event,
-    protocol::{Detach, ProcessEvent, Reply, Request, RequestError, SessionView, Topic},
+    protocol::{Detach, ProcessEvent, Reply, Request, RequestError, Topic},
     session::{NoticeLevel, SessionState},
-    store::SessionId,
-    tool::BoxFuture,
 };
 use tokio::{
     sync::{Notify, mpsc, watch},
-    task::JoinSet,
     time::{Instant, sleep_until},
 };
 
 use super::{
+    actor::{Actor, MAX_WORK, SUBSCRIBER_PATIENCE},
     change,
-    command::{self, between_turns, closed, for_one_turn, not_asked},
+    command::{self, between_turns, for_one_turn, not_asked},
     costs, elfs,
-    handle::{Job, Remembered, busy, end_all},
-    log::EventLog,
-    ports::{Change, Opened, Prepared, Services},
+    engine::{Engine, EngineWakeup},
+    handle::{Job, end_all},
+    ports::{Change, Opened, Prepared},
     replier::Replier,
-    replies::Outcome,
     said::Notice,
-    shared::Shared,
+    task_run::{TaskLink, TaskOrder},
 };
-use crate::Notices;
-
-/// Commands that may wait for a session that is being opened.
-const MAX_WAITING: usize = 64;
-/// Requests that are answered beside the conversation at once.
-const MAX_WORK: usize = 16;
-/// How long a session that nothing was said in waits for a subscriber.
-const SUBSCRIBER_PATIENCE: Duration = Duration::from_secs(60);
-
-/// Where the engine of a session is.
-enum Engine {
-    Opening(BoxFuture<'static, Result<Opened, RequestError>>),
-    Open(Opened),
-    /// It is closed, something is changed, and it will be opened again.
-    Changing(BoxFuture<'static, change::Done>),
-    /// It could not be opened, or has ended.
-    Gone,
-}
 
 /// What wakes a session's task.
 enum Woke {
     Job(Job),
     Close,
-    Opened(Result<Opened, RequestError>),
-    Changed(Box<change::Done>),
-    Event(Option<Event>),
+    Engine(EngineWakeup),
+    /// A run of a task wants something; `None`: it has ended.
+    Task(Option<TaskOrder>),
     Notice(Notice),
     Attendance,
     Deserted,
     Worked,
 }
 
-/// A session's task.
-pub(super) struct Actor {
-    shared: Weak<Shared>,
-    id: SessionId,
-    log: EventLog,
-    services: Arc<dyn Services>,
-    detach: Detach,
-    kept: Arc<Mutex<Remembered>>,
-    notices: Notices,
-    engine: Engine,
-    /// Commands for the engine that is being opened.
-    waiting: Vec<Command>,
-    /// Questions that were answered and not decided yet.
-    answered: HashSet<CallId>,
-    /// Requests that are being answered beside the conversation.
-    work: JoinSet<()>,
-    /// When it is looked at whether a session that nobody sees should end.
-    deserted: Option<Instant>,
-    /// Somebody subscribed once.
-    was_seen: bool,
-    /// It ends once what is being changed is changed.
-    is_closing: bool,
-}
-
 impl Actor {
-    /// The task of a session that is being opened.
-    pub(super) fn new(
-        shared: Weak<Shared>,
-        log: EventLog,
-        kept: Arc<Mutex<Remembered>>,
-        notices: Notices,
-        opening: BoxFuture<'static, Result<Opened, RequestError>>,
-    ) -> Self {
-        let id = log.with_view(|view| view.session.clone());
-        let remembered = kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let (services, detach) = (Arc::clone(&remembered.services), remembered.spec.detach);
-        drop(remembered);
-        Self {
-            shared,
-            id,
-            log,
-            services,
-            detach,
-            kept,
-            notices,
-            engine: Engine::Opening(opening),
-            waiting: Vec::new(),
-            answered: HashSet::new(),
-            work: JoinSet::new(),
-            deserted: (detach == Detach::Close).then(|| Instant::now() + SUBSCRIBER_PATIENCE),
-            was_seen: false,
-            is_closing: false,
-        }
-    }
-
     pub(super) async fn live(
         mut self,
         mut jobs: mpsc::Receiver<Job>,
@@ -132,7 +53,9 @@ impl Actor {
                 biased;
                 () = close.notified() => Woke::Close,
                 Some(job) = jobs.recv() => Woke::Job(job),
-                woke = self.engine.next() => woke,
+                woke = self.engine.next() => Woke::Engine(woke),
+                // While the engine is being opened, nobody knows its mode.
+                order = self.tasks.next(), if !self.engine.is_coming() => Woke::Task(order),
                 Some(notice) = heard.recv() => Woke::Notice(notice),
                 Some(_) = self.work.join_next() => Woke::Worked,
                 () = attendance.notified() => Woke::Attendance,
@@ -155,15 +78,15 @@ impl Actor {
             Woke::Job(job) => return self.take(job),
             Woke::Close => return self.close(),
             Woke::Deserted => return self.close_unless_used(),
-            Woke::Opened(Ok(opened)) => {
+            Woke::Engine(EngineWakeup::Opened(Ok(opened))) => {
                 self.opened(opened);
                 // Changed as it was wanted, the engine lets go of what it holds.
                 if self.is_closing {
                     return self.close();
                 }
             }
-            Woke::Opened(Err(error)) => self.not_opened(&error),
-            Woke::Changed(done) => {
+            Woke::Engine(EngineWakeup::Opened(Err(error))) => self.not_opened(&error),
+            Woke::Engine(EngineWakeup::Changed(done)) => {
                 self.changed(*done);
                 match &self.engine {
                     Engine::Open(_) if self.is_closing => return self.close(),
@@ -171,8 +94,9 @@ impl Actor {
                     _ => (),
                 }
             }
-            Woke::Event(Some(event)) => self.log_event(event),
-            Woke::Event(None) => return Break(()),
+            Woke::Engine(EngineWakeup::Event(Some(event))) => self.log_event(event),
+            Woke::Engine(EngineWakeup::Event(None)) => return Break(()),
+            Woke::Task(order) => self.follow_order(order),
             Woke::Notice(notice) => self.push(notice.event(&self.log)),
             Woke::Attendance => return self.count_subscribers(),
             Woke::Worked => (),
@@ -211,15 +135,6 @@ impl Actor {
         }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Remembered> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn push(&self, event: Event) {
-        let now_ms = self.shared.upgrade().map_or(0, |shared| shared.opener.now_ms());
-        self.log.push(event, now_ms);
-    }
-
     /// The engine has said something.
     fn log_event(&mut self, event: Event) {
         if let Some(following) = &mut self.kept().following {
@@ -245,25 +160,12 @@ impl Actor {
             }
             _ => (),
         }
+        self.tasks.hear(&event);
         self.push(event);
         if changes {
             self.tell_change();
         }
-    }
-
-    /// Tells the process's clients, and what works beside it, how the session is now.
-    fn tell_change(&self) {
-        self.tell_use();
-        let Some(shared) = self.shared.upgrade() else { return };
-        let status = self.log.with_view(SessionView::status);
-        let (state, questions) = (status.state, status.questions);
-        shared.tell(ProcessEvent::Changed { session: self.id.clone(), state, questions });
-    }
-
-    fn tell_use(&self) {
-        if let Engine::Open(opened) = &self.engine {
-            opened.beside.used(!self.log.is_idle());
-        }
+        self.begin_step();
     }
 
     fn opened(&mut self, opened: Opened) {
@@ -332,7 +234,17 @@ impl Actor {
     }
 
     fn take(&mut self, Job { request, replier }: Job) -> std::ops::ControlFlow<()> {
+        if request == Request::Cancel {
+            let closed = self.tasks.link().and_then(TaskLink::stop);
+            self.push_question(closed);
+        }
         match request {
+            Request::Task(request) => self.answer_task_request(request, replier),
+            Request::Answer { call, answer } if self.tasks.asks(&call) => {
+                let closed = self.tasks.link().and_then(|link| link.answer(answer));
+                self.push_question(closed);
+                replier.reply(Ok(Reply::Done));
+            }
             Request::Answer { ref call, .. } if !self.is_asked(call) => {
                 replier.reply(Err(not_asked()));
             }
@@ -370,48 +282,6 @@ impl Actor {
             && self.log.with_view(|view| view.questions().any(|it| it.call.id == *call))
     }
 
-    /// Hands a command to the engine, or keeps it for the one that is being opened.
-    fn command(&mut self, command: Command) -> Outcome {
-        match &self.engine {
-            Engine::Open(opened) => {
-                let answered = match &command {
-                    Command::Answer { call, .. } => Some(call.clone()),
-                    _ => None,
-                };
-                if !opened.engine.tell(command) {
-                    return Err(busy());
-                }
-                self.answered.extend(answered);
-            }
-            Engine::Changing(_) if self.is_closing => return Err(closed()),
-            Engine::Opening(_) | Engine::Changing(_) if self.waiting.len() < MAX_WAITING => {
-                self.waiting.push(command);
-            }
-            Engine::Opening(_) | Engine::Changing(_) => return Err(busy()),
-            Engine::Gone => return Err(closed()),
-        }
-        Ok(Reply::Done)
-    }
-
-    /// Has a request answered by what knows the project.
-    fn answer_beside(&mut self, request: Request, replier: Replier) {
-        if self.work.len() >= MAX_WORK {
-            return replier.reply(Err(busy()));
-        }
-        let title = match &request {
-            Request::Rename { title } => Some((title.trim().to_owned(), Arc::clone(&self.kept))),
-            _ => None,
-        };
-        let answer = self.services.answer(request);
-        self.work.spawn(async move {
-            let outcome = answer.await;
-            if let (Ok(_), Some((title, kept))) = (&outcome, title) {
-                kept.lock().unwrap_or_else(PoisonError::into_inner).title = Some(title);
-            }
-            replier.reply(outcome);
-        });
-    }
-
     /// Does what needs the session, or another one, to be reopened.
     fn change(&mut self, request: Request, replier: Replier) {
         if self.log.with_view(|view| view.parent.is_some()) {
@@ -430,6 +300,7 @@ impl Actor {
             return;
         }
         if command::is_at_work(&self.log)
+            || self.tasks.is_running()
             || matches!(self.engine, Engine::Opening(_) | Engine::Changing(_))
         {
             return replier.reply(Err(between_turns()));
@@ -475,18 +346,6 @@ impl Actor {
             Err(error) => self.not_opened(&error),
         }
         replier.reply(outcome);
-    }
-}
-
-impl Engine {
-    /// What the engine says, or how it comes to be. Safe to drop.
-    async fn next(&mut self) -> Woke {
-        match self {
-            Self::Opening(opening) => Woke::Opened(opening.await),
-            Self::Changing(changing) => Woke::Changed(Box::new(changing.await)),
-            Self::Open(opened) => Woke::Event(opened.engine.next().await),
-            Self::Gone => std::future::pending().await,
-        }
     }
 }
 

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     ask::Purpose,
+    commands,
     composer::{Composer, Draft, Pressed},
     effect::Effect,
     keymap::{Action, Code, Context, Key},
@@ -157,6 +158,7 @@ impl State {
         match choice {
             LayerChoice::Switch(request) => self.switch(request),
             LayerChoice::Report(request) => self.request(request, Purpose::Report("")),
+            LayerChoice::Task(usage) => commands::choose_task(self, &usage),
             LayerChoice::Pin(arm) => self.pin(arm),
             LayerChoice::Mode(mode) => self.choose_mode(mode),
             LayerChoice::Thinking(thinking) => self.think(thinking),

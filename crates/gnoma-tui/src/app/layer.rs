@@ -39,6 +39,8 @@ pub(crate) enum LayerChoice {
     Switch(Request),
     /// Have this done, and say what was done.
     Report(Request),
+    /// Run the task with this line of usage.
+    Task(String),
     /// Ask one model only, or let the router choose again.
     Pin(Option<ModelRef>),
     /// Set the mode.

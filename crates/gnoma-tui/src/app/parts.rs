@@ -205,6 +205,9 @@ pub(crate) enum Sought {
     Connections,
     Settings,
     Summary,
+    Tasks,
+    /// A task that was made of the session and is not saved.
+    TaskDraft,
     Window,
 }
 
@@ -219,8 +222,11 @@ impl Sought {
             | Self::Providers
             | Self::Removable
             | Self::Connections
-            | Self::Settings => true,
-            Self::Changes | Self::Explanation | Self::Summary | Self::Window => false,
+            | Self::Settings
+            | Self::Tasks => true,
+            Self::Changes | Self::Explanation | Self::Summary | Self::TaskDraft | Self::Window => {
+                false
+            }
         }
     }
 
@@ -237,6 +243,8 @@ impl Sought {
             Self::Profiles => "profiles",
             Self::Providers | Self::Removable | Self::Connections => "providers",
             Self::Settings => "settings",
+            Self::Tasks => "tasks",
+            Self::TaskDraft => "the task",
         }
     }
 }

@@ -124,6 +124,14 @@ impl State {
         }
     }
 
+    /// Writes a text into the editor, where nothing is written yet.
+    pub(crate) fn write(&mut self, text: &str) {
+        if self.composer.is_empty() {
+            self.composer.restore(Draft { text: text.to_owned(), ..Draft::default() });
+            self.touched();
+        }
+    }
+
     /// What is written, which is in the history then.
     pub(super) fn take_written(&mut self) -> Draft {
         let draft = self.composer.take();

@@ -20,7 +20,7 @@ use gnoma_core::{
     protocol::{
         Choice, CommandInfo, ConnectBy, Envelope, Epoch, FoundKey, FoundProviders, FoundServer,
         Reply, Request, RequestError, RequestErrorKind, ResumedFrom, RewindPoint, SessionInfo,
-        SessionView, Setting, Switch, Topic, TypedKey, WindowUse,
+        SessionView, Setting, Switch, TaskRequest, TaskResumeChoice, Topic, TypedKey, WindowUse,
     },
     session::{Inquiry, Outcome, PermissionAnswer, PermissionMode, Routing, Scope, SessionState},
     store::{SessionFacts, SessionId},
@@ -119,6 +119,13 @@ fn reply(request: &Request, log: &Log) -> Result<Reply, RequestError> {
             sources: String::new(),
         }),
         Request::Explain(topic) => text(&format!("about {topic:?}")),
+        Request::Task(TaskRequest::List) => {
+            let task = |name: &str| Choice { name: name.to_owned(), ..Choice::default() };
+            Ok(Reply::Choices(vec![task("release VERSION [REMOTE]"), task("standup [DAYS]")]))
+        }
+        Request::Task(TaskRequest::Draft { .. }) => {
+            text("--- /dev/null\n+++ b/t.md\n@@ -0,0 +1 @@\n+## One step\n")
+        }
         Request::TryProvider(connection) => {
             note(format!("test {}", connection.provider));
             text("12 models")

@@ -14,6 +14,8 @@ use super::{Args, TurnArgs};
 
 /// Shorter words are near to too much.
 const MIN_GUESSED_CHARS: usize = 3;
+/// Words that are near to a command's name and begin prompts of their own.
+const OWN_WORDS: [&str; 1] = ["talk"];
 /// How to say that the words are a prompt.
 const AS_A_PROMPT: &str = "To send it to a model as a prompt";
 
@@ -135,6 +137,7 @@ const SLASHED: &[&str] = &[
     "detach",
     "doctor",
     "agents",
+    "task",
 ];
 
 /// What to do instead, in sentences, where the words of a prompt were probably meant as a command.
@@ -182,7 +185,11 @@ fn misspelt(first: &str, rest: &[String]) -> Option<String> {
     let lower = first.to_lowercase();
     // A sentence may begin with the name of a command.
     let is_exact = all.find_subcommand(first).is_some();
-    if is_exact || lower.chars().count() < MIN_GUESSED_CHARS || reserved(first, rest).is_some() {
+    if is_exact
+        || OWN_WORDS.contains(&lower.as_str())
+        || lower.chars().count() < MIN_GUESSED_CHARS
+        || reserved(first, rest).is_some()
+    {
         return None;
     }
     let names =
@@ -305,6 +312,8 @@ mod tests {
             ("gnoma|sesions|lst", "`gnoma sessions list`"),
             ("gnoma|sessoin", "`gnoma sessions`"),
             ("gnoma|Doctor", "`gnoma doctor`"),
+            ("gnoma|tasks", "`gnoma task`"),
+            ("gnoma|tsak|list", "`gnoma task list`"),
             ("gnoma|provider", "`gnoma providers`"),
             ("gnoma|confg|show", "`gnoma config show`"),
             ("gnoma|rewnd|2", "`gnoma rewind 2`"),
@@ -333,6 +342,7 @@ mod tests {
             "gnoma|review",
             "gnoma|why",
             "gnoma|test",
+            "gnoma|talk",
             "gnoma|fix it",
             "gnoma|help|me|fix|the|build",
             "gnoma|help me",

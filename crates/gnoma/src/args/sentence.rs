@@ -298,6 +298,7 @@ mod tests {
             ("gnoma|mcp", "list"),
             ("gnoma|config", "show"),
             ("gnoma|router", "stats"),
+            ("gnoma|task", "list"),
             ("gnoma|--profile|work|sessions", "list"),
         ] {
             let line = rewrite_line(&words(line)).unwrap_or_else(|| panic!("{line}"));
@@ -382,6 +383,9 @@ mod tests {
             "gnoma|web|server|in|rust",
             "gnoma|claude|is|a|model",
             "gnoma|codex|is|slow",
+            "gnoma|task|force|lost|contact",
+            "gnoma|task|force|lost|contact|with|the|base",
+            "gnoma|task|list|of|the|week",
             "gnoma|fix|the|config",
             "gnoma|explain|the|mcp|protocol",
             "gnoma|--model|x/y|config|is|broken",
@@ -444,6 +448,9 @@ mod tests {
             "gnoma|--provider|x|sessions|list",
             "gnoma|claude|-p|hi",
             "gnoma|codex|exec|hi",
+            "gnoma|task|run|release|v1.2.0",
+            "gnoma|task|rnu|release",
+            "gnoma|task|lst",
         ] {
             assert_eq!(prompt_of(line), None, "{line}");
         }

@@ -27,6 +27,8 @@ mod router;
 mod scripted;
 mod serve;
 mod sessions;
+mod task;
+mod task_run;
 mod trust;
 mod update;
 mod web;
@@ -77,6 +79,7 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
         Some(Sub::Skills { what }) => extend::skills(&what, &turn, around),
         Some(Sub::Agents { what: AgentsSub::List }) => extend::agents(&turn, around),
         Some(Sub::Extensions) => extend::all(&turn, around),
+        Some(Sub::Task { what }) => task::run(&what, &turn, around).await,
         Some(Sub::Import { from, write }) => import::run(from, write, &turn, around),
         Some(Sub::Plugin { what }) => plugin::run(&what, &turn, around),
         Some(Sub::Mcp { what }) => mcp::run(&what, &turn, around).await,

@@ -10,6 +10,7 @@ pub(crate) mod json;
 pub(crate) mod output;
 mod signals;
 mod stream_json;
+mod task;
 mod text;
 mod view;
 mod wording;
@@ -67,6 +68,8 @@ pub(crate) struct Front {
     is_terminal: bool,
     /// How the turn ended, once it has.
     outcome: Option<Outcome>,
+    /// Takes secrets out of what is written for programs.
+    firewall: Arc<Firewall>,
     /// The form of the answer, and what takes secrets out of it.
     redaction: Option<(Schema, Arc<Firewall>)>,
     /// The answer in its form, where it is not written.
@@ -99,6 +102,7 @@ impl Front {
         Self {
             view,
             out: Output::new(is_prose || around.stdout_is_terminal),
+            firewall: Arc::clone(&firewall),
             redaction: schema.filter(|_| !is_text).map(|schema| (schema, firewall)),
             animated,
             ignores_hangup: around.ignores_hangup,
@@ -171,6 +175,12 @@ impl Front {
     ) -> Result<Exit> {
         session.tell(Request::Send { content });
         let exit = self.follow(&mut session, asker).await;
+        self.close(session).await;
+        exit
+    }
+
+    /// Ends the session, and says what it still has to say.
+    async fn close(&mut self, mut session: Attached) {
         // After a second signal, or where the session is gone: as much as nobody has to wait for.
         self.view.break_off(&mut self.out).and_then(|()| self.out.flush()).ok();
         // The session ends its tools before it says that it is closed, and what could not be kept.
@@ -184,7 +194,6 @@ impl Front {
                 _ => (),
             }
         }
-        exit
     }
 
     async fn follow(&mut self, session: &mut Attached, mut asker: Option<Asker>) -> Result<Exit> {

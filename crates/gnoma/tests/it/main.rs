@@ -99,6 +99,9 @@ mod support;
 #[cfg(test)]
 mod survives;
 #[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tasks;
+#[cfg(test)]
 mod temporary;
 #[cfg(target_os = "linux")]
 mod terminal;

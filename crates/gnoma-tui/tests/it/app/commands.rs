@@ -612,3 +612,34 @@ fn hints_end_with_what_they_are_about() {
     scene.running("go").asks("c1", "ls");
     assert!(!scene.live().contains("asks before"), "{}", scene.live());
 }
+
+#[test]
+fn tasks_run_by_name_from_a_list_and_resume_by_choice() {
+    let run = |line: &str| Request::Task(TaskRequest::Run { line: line.to_owned() });
+    let mut scene = Scene::new();
+    scene.send("/task release v1.2.0");
+    assert_eq!(scene.requests(), [run("release v1.2.0")]);
+    scene.send("/task").keys("down enter");
+    assert_eq!(scene.next(), Some(run("standup")));
+    scene.send("/tasks").keys("enter");
+    assert_eq!(scene.written(), "/task release ");
+    scene.keys("ctrl+u").send("/task resume again");
+    let choice = Some(TaskResumeChoice::Again);
+    let resume = Request::Task(TaskRequest::Resume { run: String::new(), choice });
+    assert_eq!(scene.next(), Some(resume));
+    scene.send("/task resume maybe");
+    assert!(scene.live().contains("/task resume skip"), "{}", scene.live());
+}
+
+#[test]
+fn task_of_the_session_is_saved_after_a_yes() {
+    let mut scene = Scene::new();
+    scene.send("/task save mine").effects.clear();
+    assert!(scene.live().contains("Save the task mine?"), "{}", scene.live());
+    scene.keys("n");
+    assert!(scene.requests().is_empty());
+    scene.send("/task save mine").effects.clear();
+    scene.keys("y");
+    let save = Request::Task(TaskRequest::Save { name: "mine".to_owned() });
+    assert_eq!(scene.next(), Some(save));
+}

@@ -1,0 +1,124 @@
+//! Tasks: what clients ask about them, and how a run of one ended.
+
+use serde::{Deserialize, Serialize};
+
+/// A request about the tasks of a session's project.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum TaskRequest {
+    /// List the tasks. Reply: `Choices`, each with its arguments in its name.
+    List,
+    /// Show a task. Reply: `Text`.
+    Show {
+        /// The task.
+        name: String,
+    },
+    /// List the last runs of a task, or of all. Reply: `Text`.
+    History {
+        /// The task; empty for all.
+        name: String,
+    },
+    /// Run a task. Only between turns. Reply: `Task`, once the run has ended.
+    Run {
+        /// The task and its arguments, as a person writes them.
+        line: String,
+    },
+    /// Continue the last run that has not ended well. Only between turns. Reply: `Task`, once the run has ended.
+    Resume {
+        /// The run; empty for the last one of this session, or else of the project.
+        run: String,
+        /// The choice for a step that has begun before.
+        choice: Option<TaskResumeChoice>,
+    },
+    /// Make a task of what the person has said in the session. Reply: `Text`, a diff of the new file.
+    Draft {
+        /// The name of the task.
+        name: String,
+    },
+    /// Write the task that was drafted last. Reply: `Text` says where.
+    Save {
+        /// The name of the task.
+        name: String,
+    },
+}
+
+/// The choice for a step whose effects are not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum TaskResumeChoice {
+    /// Run the step again.
+    Again,
+    /// Leave the step out.
+    Skip,
+}
+
+/// The state of a run of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum TaskRunState {
+    /// The run goes on, or its process was killed.
+    Running,
+    /// All steps are done or left out.
+    Done,
+    /// A step failed.
+    Failed,
+    /// The person stopped it.
+    Stopped,
+}
+
+/// The state of a step of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum TaskStepState {
+    /// The step has not begun.
+    Waiting,
+    /// The step has begun, and its end is not known.
+    Begun,
+    /// The step is done.
+    Done,
+    /// The step failed.
+    Failed,
+    /// The person stopped it.
+    Stopped,
+    /// The person left it out.
+    Skipped,
+}
+
+/// A step of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TaskStepReport {
+    /// The heading of the step.
+    pub title: String,
+    /// `prompt`, `command` or `question`.
+    pub kind: String,
+    /// The state at the end of the run.
+    pub state: TaskStepState,
+    /// The reason of a failure; empty if there is none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
+    /// The duration, in milliseconds.
+    pub took_ms: u64,
+    /// The cost of model calls, in millionths of a dollar, as far as that is known.
+    pub micro_usd: u64,
+}
+
+/// A run of a task that has ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TaskReport {
+    /// The task.
+    pub task: String,
+    /// The id of the run; empty if nothing of it is recorded.
+    pub run: String,
+    /// The state at the end.
+    pub state: TaskRunState,
+    /// The steps, in order.
+    pub steps: Vec<TaskStepReport>,
+    /// The end of the run and what to do next, in sentences for people.
+    pub summary: String,
+}

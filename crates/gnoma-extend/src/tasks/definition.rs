@@ -1,0 +1,280 @@
+//! A task as its file defines it.
+
+use gnoma_core::session::PermissionMode;
+
+use super::{
+    arguments::{MAX_ARGUMENTS, TaskArgument, usage_line},
+    fault::{TaskError, TaskFault},
+    steps::{StepAction, TaskStep, split_steps},
+};
+use crate::front_matter::{FieldValue, FrontMatter, listed};
+
+/// The fields of a task.
+pub(super) const FIELDS: [&str; 7] =
+    ["name", "description", "arguments", "permission", "model", "checks", "sessions"];
+/// Most commands that check a run.
+const MAX_CHECKS: usize = 10;
+/// Most sessions that a task can say it was made from.
+const MAX_SESSIONS: usize = 20;
+/// Letters of a known field that may be wrong in an unknown one for it to be named.
+const NEAR: usize = 2;
+/// Longest description that is shown, in characters.
+const MAX_DESCRIPTION_CHARS: usize = 200;
+
+/// A task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskDefinition {
+    /// The name that people run the task by.
+    pub name: String,
+    /// The purpose of the task, in a line.
+    pub description: String,
+    /// The arguments, in order.
+    pub arguments: Vec<TaskArgument>,
+    /// The permission mode of its runs; a stricter one of the session holds.
+    pub mode: Option<PermissionMode>,
+    /// Commands that must succeed after the last step.
+    pub checks: Vec<String>,
+    /// Ids of the sessions that it was made from.
+    pub sessions: Vec<String>,
+    /// Text before the first step, which is sent with the first prompt.
+    pub intro: String,
+    /// The steps, in order.
+    pub steps: Vec<TaskStep>,
+}
+
+impl TaskDefinition {
+    /// Returns the name and the arguments for people: `release VERSION [REMOTE]`.
+    #[must_use]
+    pub fn usage(&self) -> String {
+        usage_line(&self.name, &self.arguments)
+    }
+
+    /// Returns the shell commands of its steps and checks.
+    pub fn commands(&self) -> impl Iterator<Item = &str> {
+        let steps = self.steps.iter().filter_map(|step| match &step.action {
+            StepAction::Command(command) => Some(command.as_str()),
+            StepAction::Prompt(_) | StepAction::Task { .. } | StepAction::Question { .. } => None,
+        });
+        steps.chain(self.checks.iter().map(String::as_str))
+    }
+}
+
+/// Parses the text of a task file. `name`: the name of the file without `.md`.
+///
+/// # Errors
+/// The first thing in the file that is wrong, with its line. Unknown fields are wrong: a misspelt `permission` would
+/// otherwise allow more than the person has written.
+pub fn parse_task(name: &str, text: &str) -> Result<TaskDefinition, TaskFault> {
+    let (fields, body) = FrontMatter::split(text).unwrap_or((FrontMatter::default(), text));
+    let first = line_of_body(text, body);
+    let head = text.get(..text.len().saturating_sub(body.len())).unwrap_or_default();
+    let line = |field: &str| line_of_field(head, field);
+    if let Some(why) = fields.faults.first() {
+        let field = why.split('`').nth(1).unwrap_or_default();
+        return Err(TaskFault { line: line(field), error: TaskError::Fields(why.clone()) });
+    }
+    if let Some(unknown) = fields.fields.iter().find(|(key, _)| !FIELDS.contains(&key.as_str())) {
+        let nearest = FIELDS.into_iter().find(|known| is_near(&unknown.0, known));
+        let error = TaskError::UnknownField { name: unknown.0.clone(), nearest };
+        return Err(TaskFault { line: line(&unknown.0), error });
+    }
+    if let Some(field) = fields.text("name").filter(|field| field != name) {
+        let error = TaskError::NameDiffers { field, file: name.to_owned() };
+        return Err(TaskFault { line: line("name"), error });
+    }
+    let at =
+        |field: &'static str| move |error| TaskFault { line: line_of_field(head, field), error };
+    let arguments = arguments(&fields)
+        .map_err(|(name, error)| TaskFault { line: line_of_argument(head, &name), error })?;
+    let mode = mode(&fields).map_err(at("permission"))?;
+    let checks =
+        texts(&fields, "checks", "commands that check", MAX_CHECKS).map_err(at("checks"))?;
+    let sessions = texts(&fields, "sessions", "sessions", MAX_SESSIONS).map_err(at("sessions"))?;
+    let (intro, mut steps) = split_steps(body, first, name)?;
+    if let Some(model) = fields.text("model") {
+        for step in &mut steps {
+            step.model.get_or_insert_with(|| model.clone());
+        }
+    }
+    let description = fields.text("description").unwrap_or_else(|| first_words(&intro, &steps));
+    let description = description.split_whitespace().collect::<Vec<_>>().join(" ");
+    Ok(TaskDefinition {
+        name: name.to_owned(),
+        description: description.chars().take(MAX_DESCRIPTION_CHARS).collect(),
+        arguments,
+        mode,
+        checks,
+        sessions,
+        intro,
+        steps,
+    })
+}
+
+/// Returns the text of a new task file, which works as it is and shows every kind of step.
+#[must_use]
+pub fn new_task_text(name: &str) -> String {
+    format!(
+        "---\nname: {name}\ndescription: Say what changed since a tag\narguments:\n  since: version = v0.1.0\n\
+         permission: auto\n---\n\n## Look at the changes\n\n```sh\ngit log --oneline -20\n```\n\n\
+         ## Summarize\n\nSummarize these commits in at most five lines for people who know version $since.\n"
+    )
+}
+
+fn first_words(intro: &str, steps: &[TaskStep]) -> String {
+    let first = intro.lines().map(str::trim).find(|line| !line.is_empty());
+    let first = first.map(|line| line.trim_start_matches('#').trim().to_owned());
+    first.unwrap_or_else(|| {
+        let text = steps.first().map(|step| match &step.action {
+            StepAction::Prompt(text) if steps.len() == 1 => text.as_str(),
+            _ => step.title.as_str(),
+        });
+        text.and_then(|text| text.lines().next()).unwrap_or_default().to_owned()
+    })
+}
+
+/// The line of the file in which the text behind the fields begins.
+fn line_of_body(text: &str, body: &str) -> usize {
+    let head = text.get(..text.len().saturating_sub(body.len())).unwrap_or_default();
+    head.matches('\n').count() + 1
+}
+
+/// The line of a field of the first level.
+fn line_of_field(head: &str, field: &str) -> usize {
+    let is_field = |line: &str| {
+        let rest = line.trim_start_matches(['"', '\'']).strip_prefix(field);
+        rest.is_some_and(|rest| rest.trim_start_matches(['"', '\'']).trim_start().starts_with(':'))
+    };
+    head.lines().position(is_field).map_or(1, |at| at + 1)
+}
+
+/// The line of an argument's definition.
+fn line_of_argument(head: &str, name: &str) -> usize {
+    let from = line_of_field(head, "arguments");
+    let is_it = |line: &str| line.trim_start().starts_with(&format!("{name}:"));
+    let below = head.lines().skip(from).position(is_it);
+    below.map_or(from, |at| from + at + 1)
+}
+
+fn arguments(fields: &FrontMatter) -> Result<Vec<TaskArgument>, (String, TaskError)> {
+    let written: Vec<(String, String)> = match fields.get("arguments") {
+        None => Vec::new(),
+        Some(FieldValue::Map(all)) => all.clone(),
+        // As commands of other programs have them: names alone.
+        Some(FieldValue::List(names)) => {
+            names.iter().map(|name| (name.clone(), String::new())).collect()
+        }
+        Some(FieldValue::Text(names)) => {
+            let names = names.split(|c: char| c.is_whitespace() || c == ',');
+            let names = names.filter(|name| !name.is_empty());
+            names.map(|name| (name.to_owned(), String::new())).collect()
+        }
+    };
+    if written.len() > MAX_ARGUMENTS {
+        let error = TaskError::TooMany { what: "arguments", limit: MAX_ARGUMENTS };
+        return Err((String::new(), error));
+    }
+    let mut all: Vec<TaskArgument> = Vec::new();
+    for (name, written) in written {
+        let read = TaskArgument::parse(&name, &written);
+        let argument = read.map_err(|error| (name.clone(), TaskError::Argument(error)))?;
+        all.push(argument);
+    }
+    Ok(all)
+}
+
+fn mode(fields: &FrontMatter) -> Result<Option<PermissionMode>, TaskError> {
+    let Some(text) = fields.text("permission") else { return Ok(None) };
+    let wanted = "a permission mode: plan, default, auto, accept_edits, deny or bypass";
+    text.parse().map(Some).map_err(|_| TaskError::Value { field: "permission", wanted })
+}
+
+fn texts(
+    fields: &FrontMatter,
+    field: &'static str,
+    what: &'static str,
+    limit: usize,
+) -> Result<Vec<String>, TaskError> {
+    let all = match fields.get(field) {
+        None => Vec::new(),
+        Some(FieldValue::Text(text)) if field == "sessions" => listed(text),
+        Some(FieldValue::Text(text)) => vec![text.clone()],
+        Some(FieldValue::List(all)) => all.clone(),
+        Some(FieldValue::Map(_)) => {
+            return Err(TaskError::Value { field, wanted: "a text or a list of texts" });
+        }
+    };
+    let all: Vec<String> = all.into_iter().filter(|text| !text.trim().is_empty()).collect();
+    if all.len() > limit { Err(TaskError::TooMany { what, limit }) } else { Ok(all) }
+}
+
+/// Returns whether one name becomes the other by few changes at one place.
+fn is_near(written: &str, known: &str) -> bool {
+    let written = written.to_lowercase();
+    let same = written.bytes().zip(known.bytes()).take_while(|(one, other)| one == other).count();
+    let (one, other) = (written.get(same..).unwrap_or(""), known.get(same..).unwrap_or(""));
+    let ends = one.bytes().rev().zip(other.bytes().rev()).take_while(|(a, b)| a == b).count();
+    one.len().max(other.len()) - ends <= NEAR
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WHOLE: &str = "---\nname: release\ndescription: Tag and push\narguments:\n  version: version\n  \
+        kind: choice(patch, minor) = patch\n  notes: text = \"\"\npermission: plan\nchecks:\n  - cargo test\n\
+        sessions: a, b\nmodel: opus\n---\n\nIntro.\n\n## One {model=haiku}\nDo $version.\n\n## Two\nMore.\n";
+
+    #[test]
+    fn fields_and_steps_are_parsed() {
+        let task = parse_task("release", WHOLE).unwrap();
+        assert_eq!(task.usage(), "release VERSION [KIND] [NOTES]");
+        assert_eq!((task.mode, task.checks.len()), (Some(PermissionMode::Plan), 1));
+        assert_eq!(
+            (task.intro.as_str(), &*task.sessions),
+            ("Intro.", &["a".to_owned(), "b".to_owned()][..])
+        );
+        let models: Vec<_> = task.steps.iter().map(|step| step.model.as_deref()).collect();
+        assert_eq!(models, [Some("haiku"), Some("opus")]);
+        assert_eq!(task.steps[0].line, 17);
+    }
+
+    #[test]
+    fn command_of_another_program_is_a_task_of_one_step() {
+        let task =
+            parse_task("fix", "---\ndescription: fix it\narguments: [issue, by]\n---\nFix $issue.")
+                .unwrap();
+        assert_eq!((task.usage().as_str(), task.steps.len()), ("fix ISSUE BY", 1));
+        assert_eq!(parse_task("x", "Do it well.").unwrap().description, "Do it well.");
+        let new = parse_task("fresh", &new_task_text("fresh")).unwrap();
+        assert_eq!((new.usage().as_str(), new.steps.len()), ("fresh [SINCE]", 2));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_line() {
+        for (text, told) in [
+            (
+                "---\npermision: plan\n---\nx",
+                "2: unknown field `permision`; did you mean `permission`?",
+            ),
+            (
+                "---\nallowed-tools: Read\n---\nx",
+                "2: unknown field `allowed-tools`; tasks have name",
+            ),
+            ("---\ndescription: d\nname: other\n---\nx", "3: the name is `other`, but"),
+            ("---\npermission: everything\n---\nx", "2: `permission` must be a permission mode"),
+            ("---\narguments:\n  a: text\n  b: thing\n---\nx", "4: `thing` is no type"),
+            ("---\narguments:\n  A: text\n---\nx", "3: `A` cannot name"),
+            ("---\nname: t\nname: t\n---\nx", "2: `name` occurs twice"),
+            ("---\nchecks:\n  a: b\n---\nx", "2: `checks` must be"),
+            ("---\nname: t\n", "1: the line `---` behind its fields is missing"),
+            ("---\nname: t\n---\n", "4: the task has no step"),
+            ("---\nname: t\n---\n\n## A\n\n## B\nx", "5: the step `A` has no text"),
+        ] {
+            let error = parse_task("t", text).unwrap_err().to_string();
+            assert!(error.starts_with(told), "{text:?}: {error}");
+        }
+        let names: Vec<String> = (0..=MAX_ARGUMENTS).map(|at| format!("a{at}")).collect();
+        let many = format!("---\narguments: {}\n---\nx", names.join(" "));
+        assert!(parse_task("t", &many).unwrap_err().to_string().contains("more than 16 arguments"));
+    }
+}

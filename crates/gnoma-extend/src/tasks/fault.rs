@@ -1,0 +1,115 @@
+//! Errors in task files: what is wrong, and in which line.
+
+use std::fmt;
+
+use super::arguments::ArgumentError;
+
+/// An error in a task file, with its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskFault {
+    /// The line, counted from 1.
+    pub line: usize,
+    /// The error in that line.
+    pub error: TaskError,
+}
+
+impl fmt::Display for TaskFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.line, self.error)
+    }
+}
+
+/// An error in a task file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TaskError {
+    /// The fields cannot be read as a whole.
+    Fields(String),
+    /// A field that tasks do not have.
+    UnknownField {
+        /// The name of the field.
+        name: String,
+        /// A known field that is spelt nearly so.
+        nearest: Option<&'static str>,
+    },
+    /// The name in the fields is not the one of the file.
+    NameDiffers {
+        /// In the fields.
+        field: String,
+        /// Of the file.
+        file: String,
+    },
+    /// A field has a value of the wrong form.
+    Value {
+        /// The name of the field.
+        field: &'static str,
+        /// The form that the field needs.
+        wanted: &'static str,
+    },
+    /// The definition of an argument is wrong.
+    Argument(ArgumentError),
+    /// There is more of something than fits.
+    TooMany {
+        /// The things, in plural.
+        what: &'static str,
+        /// The number that is allowed.
+        limit: usize,
+    },
+    /// The file has no step.
+    NoSteps,
+    /// A step has a heading and nothing below it.
+    EmptyStep {
+        /// The heading of the step.
+        title: String,
+    },
+    /// A step has no heading text.
+    UntitledStep,
+    /// A step has an option that steps do not have.
+    UnknownOption {
+        /// As it is written.
+        option: String,
+    },
+    /// A question has text behind its choices.
+    QuestionForm,
+    /// A code block does not end.
+    OpenBlock,
+    /// The line of a step that runs another task names none.
+    TaskLine,
+}
+
+impl fmt::Display for TaskError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fields(why) => f.write_str(why),
+            Self::UnknownField { name, nearest: Some(nearest) } => {
+                write!(f, "unknown field `{}`; did you mean `{nearest}`?", name.escape_debug())
+            }
+            Self::UnknownField { name, nearest: None } => write!(
+                f,
+                "unknown field `{}`; tasks have {}",
+                name.escape_debug(),
+                super::definition::FIELDS.join(", ")
+            ),
+            Self::NameDiffers { field, file } => write!(
+                f,
+                "the name is `{}`, but the file is called `{file}.md`; make them equal or remove the name",
+                field.escape_debug()
+            ),
+            Self::Value { field, wanted } => write!(f, "`{field}` must be {wanted}"),
+            Self::Argument(error) => error.fmt(f),
+            Self::TooMany { what, limit } => write!(f, "more than {limit} {what}"),
+            Self::NoSteps => f.write_str("the task has no step; add one below `## Title`"),
+            Self::EmptyStep { title } => write!(f, "the step `{title}` has no text"),
+            Self::UntitledStep => f.write_str("the step needs a title behind `##`"),
+            Self::UnknownOption { option } => write!(
+                f,
+                "unknown option `{}` of a step; write `{{model=NAME}}`",
+                option.escape_debug()
+            ),
+            Self::QuestionForm => {
+                f.write_str("a question is `? text` and then only choices, each a line `- choice`")
+            }
+            Self::OpenBlock => f.write_str("the code block that begins here does not end"),
+            Self::TaskLine => f.write_str("write `/task NAME ARGUMENTS` to run another task"),
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Task files: where they are, and what is wrong with those that cannot be used.
+
+use std::{
+    collections::HashMap,
+    fmt, fs,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    definition::{TaskDefinition, parse_task},
+    fault::TaskFault,
+    is_task_name,
+};
+use crate::places::{BroughtBy, ExtendPlaces, read_text};
+
+/// Most task files of one folder.
+const MAX_TASKS: usize = 500;
+/// The folder within the person's settings and within a project's `.gnoma`.
+const FOLDER: &str = "tasks";
+
+/// A task and its file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskFile {
+    /// The person's or the project's.
+    pub by: BroughtBy,
+    /// The file.
+    pub path: PathBuf,
+    /// The task that the file defines.
+    pub task: TaskDefinition,
+}
+
+/// A task file that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskProblem {
+    /// The name of the task.
+    pub name: String,
+    /// The file for people.
+    pub file: String,
+    /// The reason.
+    pub why: TaskProblemKind,
+}
+
+/// The reason why a task file cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TaskProblemKind {
+    /// The text is wrong.
+    Fault(Box<TaskFault>),
+    /// The file cannot be read.
+    Unreadable(String),
+    /// The name cannot be a task's.
+    Name,
+    /// A link leads out of the project, or to secrets.
+    Outside,
+}
+
+impl fmt::Display for TaskProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file = &self.file;
+        match &self.why {
+            TaskProblemKind::Fault(fault) => write!(f, "{file}:{fault}"),
+            TaskProblemKind::Unreadable(why) => write!(f, "{file}: {why}"),
+            TaskProblemKind::Name => {
+                write!(
+                    f,
+                    "{file}: `{}` cannot name a task; rename the file",
+                    self.name.escape_debug()
+                )
+            }
+            TaskProblemKind::Outside => write!(f, "{file} leads outside the project or to secrets"),
+        }
+    }
+}
+
+/// Returns the file of a task in the project (`in_project`) or among the person's own settings.
+#[must_use]
+pub fn task_file_path(places: &ExtendPlaces, name: &str, in_project: bool) -> PathBuf {
+    let base = if in_project { places.project.join(".gnoma") } else { places.config_dir.clone() };
+    base.join(FOLDER).join(format!("{name}.md"))
+}
+
+/// Finds all tasks, sorted by name. Of two with one name, the project's counts. Also returns the files that cannot be
+/// used.
+#[must_use]
+pub fn find_tasks(places: &ExtendPlaces) -> (Vec<TaskFile>, Vec<TaskProblem>) {
+    let mut found: HashMap<String, TaskFile> = HashMap::new();
+    let mut problems = Vec::new();
+    let is_home = places.home.as_deref().is_some_and(|home| home == places.project);
+    let folders = [
+        Some((BroughtBy::User, places.config_dir.join(FOLDER))),
+        // If the home is the project, its files are the person's.
+        (!is_home).then(|| (BroughtBy::Project, places.project.join(".gnoma").join(FOLDER))),
+    ];
+    for (by, folder) in folders.into_iter().flatten() {
+        for path in markdown_files(&folder) {
+            match read_task_file(places, by, &path) {
+                Ok(file) => {
+                    found.insert(file.task.name.clone(), file);
+                }
+                Err(problem) => {
+                    // A broken file of the project does not let the person's own run in its place.
+                    found.remove(&problem.name);
+                    problems.push(problem);
+                }
+            }
+        }
+    }
+    let mut all: Vec<TaskFile> = found.into_values().collect();
+    gnoma_core::sort::by(&mut all, |one: &TaskFile, other| one.task.name.cmp(&other.task.name));
+    (all, problems)
+}
+
+fn markdown_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path());
+    let is_task = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "md");
+    let mut paths: Vec<PathBuf> = paths.filter(is_task).take(MAX_TASKS).collect();
+    gnoma_core::sort::sort(&mut paths);
+    paths
+}
+
+/// Reads one task file.
+///
+/// # Errors
+/// The file cannot be used.
+pub fn read_task_file(
+    places: &ExtendPlaces,
+    by: BroughtBy,
+    path: &Path,
+) -> Result<TaskFile, TaskProblem> {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let problem = |why| TaskProblem { name: name.clone(), file: places.shown(path), why };
+    if !is_task_name(&name) {
+        return Err(problem(TaskProblemKind::Name));
+    }
+    if !places.is_inside(by, path) {
+        return Err(problem(TaskProblemKind::Outside));
+    }
+    let text = read_text(path).map_err(|why| problem(TaskProblemKind::Unreadable(why)))?;
+    let task = parse_task(&name, &text)
+        .map_err(|fault| problem(TaskProblemKind::Fault(Box::new(fault))))?;
+    Ok(TaskFile { by, path: path.to_owned(), task })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places(root: &Path) -> ExtendPlaces {
+        ExtendPlaces {
+            config_dir: root.join("config"),
+            project: root.join("project"),
+            ..ExtendPlaces::default()
+        }
+    }
+
+    fn write(path: &Path, text: &str) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    #[test]
+    fn tasks_are_found_and_those_that_are_wrong_named_with_file_and_line() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let places = places(&root);
+        let own = |name: &str| task_file_path(&places, name, false);
+        let projects = |name: &str| task_file_path(&places, name, true);
+        write(&own("a"), "mine");
+        write(&own("b"), "mine");
+        write(&own("c"), "mine");
+        write(&projects("b"), "theirs");
+        write(&projects("c"), "---\nnmae: c\n---\nx");
+        write(&projects("list"), "x");
+        write(&projects("big"), &"x".repeat(300 << 10));
+        fs::write(projects("bytes"), b"\xff\xfe\xfd").unwrap();
+        std::os::unix::fs::symlink("/etc/hostname", projects("out")).unwrap();
+        let (found, problems) = find_tasks(&places);
+        let names: Vec<_> = found.iter().map(|file| (&*file.task.name, file.by)).collect();
+        assert_eq!(names, [("a", BroughtBy::User), ("b", BroughtBy::Project)]);
+        let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        let told = told.join("\n");
+        for part in [
+            ".gnoma/tasks/c.md:2: unknown field `nmae`; did you mean `name`?",
+            ".gnoma/tasks/list.md: `list` cannot name a task",
+            ".gnoma/tasks/big.md: it is larger than 256 KiB",
+            ".gnoma/tasks/out.md leads outside the project",
+        ] {
+            assert!(told.contains(part), "{part}: {told}");
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Tasks: Markdown files whose steps run one after the other with the person's arguments.
+//!
+//! This module reads task files, checks arguments, plans the steps of a run, and records runs. It runs nothing and
+//! permits nothing: the host drives the steps, and the session judges every command in them like any other.
+
+mod arguments;
+mod definition;
+mod fault;
+mod find;
+mod plan;
+mod record;
+mod schema;
+mod session;
+mod steps;
+mod store;
+mod substitute;
+
+pub use self::{
+    arguments::{ArgumentError, ArgumentKind, TaskArgument, bind_arguments},
+    definition::{TaskDefinition, new_task_text, parse_task},
+    fault::{TaskError, TaskFault},
+    find::{TaskFile, TaskProblem, TaskProblemKind, find_tasks, read_task_file, task_file_path},
+    plan::{PlanError, PlannedAction, PlannedStep, TaskPlan, plan_task},
+    record::{
+        ResumeChoice, ResumeError, RunRecord, RunState, StepKind, StepRecord, StepResult, StepState,
+    },
+    schema::task_schema,
+    session::{DraftTask, draft_from_messages},
+    steps::{StepAction, TaskStep},
+    store::{RunLock, RunStore, StoreError},
+};
+
+/// Returns whether a text can name a task: letters, digits, `-`, `_` and `.`, at most 64 bytes.
+#[must_use]
+pub fn is_task_name(name: &str) -> bool {
+    let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    !name.is_empty()
+        && name.len() <= MAX_NAME_BYTES
+        && !name.starts_with(['.', '-'])
+        && name.chars().all(fits)
+        && !RESERVED_NAMES.contains(&name)
+}
+
+/// Longest name of a task.
+const MAX_NAME_BYTES: usize = 64;
+/// Words that `/task` and `gnoma task` understand themselves.
+const RESERVED_NAMES: [&str; 10] =
+    ["list", "show", "run", "edit", "new", "check", "delete", "history", "resume", "save"];

@@ -1,0 +1,313 @@
+//! The steps of one run: those of a task and of the tasks that it runs, in one list, with their values.
+
+use std::{collections::HashMap, fmt};
+
+use gnoma_core::session::PermissionMode;
+use sha2::{Digest as _, Sha256};
+
+use super::{
+    arguments::{ArgumentError, bind_arguments},
+    definition::TaskDefinition,
+    record::StepKind,
+    steps::StepAction,
+    substitute::{NamedValue, fill_command, fill_text, mentions},
+};
+use crate::commands::words;
+
+/// Most steps of a run, those of the tasks that it runs included.
+const MAX_PLANNED_STEPS: usize = 200;
+/// Most tasks that run each other, one within the other.
+const MAX_DEPTH: usize = 5;
+/// The name that stands for the last answer to a question.
+const ANSWER: &str = "answer";
+/// Bytes of a step's digest that are recorded, as hexadecimal digits.
+const DIGEST_BYTES: usize = 8;
+
+/// The reason why a task cannot run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlanError {
+    /// A step runs a task that does not exist.
+    UnknownTask {
+        /// The task whose step it is.
+        task: String,
+        /// The line of the step.
+        line: usize,
+        /// The task that it names.
+        named: String,
+    },
+    /// Tasks run each other in a circle.
+    Cycle(Vec<String>),
+    /// Tasks run each other deeper than allowed.
+    TooDeep,
+    /// The run has too many steps.
+    TooManySteps,
+    /// An argument is wrong; with the task and the line of the step that gives it, if a step does.
+    Argument(Option<(String, usize)>, ArgumentError),
+    /// The answer to a question cannot be an argument of a task: it is not known before the run.
+    AnswerAsArgument {
+        /// The task whose step it is.
+        task: String,
+        /// The line of the step.
+        line: usize,
+    },
+}
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownTask { task, line, named } => {
+                write!(f, "{task}.md:{line}: there is no task `{named}`")
+            }
+            Self::Cycle(names) => {
+                write!(f, "the tasks run each other in a circle: {}", names.join(" → "))
+            }
+            Self::TooDeep => write!(f, "tasks run each other more than {MAX_DEPTH} deep"),
+            Self::TooManySteps => write!(f, "the run has more than {MAX_PLANNED_STEPS} steps"),
+            Self::Argument(None, error) => error.fmt(f),
+            Self::Argument(Some((task, line)), error) => write!(f, "{task}.md:{line}: {error}"),
+            Self::AnswerAsArgument { task, line } => write!(
+                f,
+                "{task}.md:{line}: `$answer` cannot be an argument of a task, because it is not known before the run"
+            ),
+        }
+    }
+}
+
+/// The work of a planned step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlannedAction {
+    /// Sends this to the model.
+    Prompt(String),
+    /// Runs this in a shell.
+    Command(String),
+    /// Asks the person.
+    Question {
+        /// The question.
+        text: String,
+        /// The answers to choose from; may be empty.
+        choices: Vec<String>,
+    },
+}
+
+/// A step of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedStep {
+    /// The heading, behind those of the steps that run its task.
+    pub title: String,
+    /// The model that it wants.
+    pub model: Option<String>,
+    action: StepAction,
+    values: Vec<NamedValue>,
+}
+
+/// The steps of one run, with their values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskPlan {
+    /// The task.
+    pub task: String,
+    /// The arguments with their values.
+    pub arguments: Vec<NamedValue>,
+    /// The permission modes of all tasks in the run: the strictest holds.
+    pub modes: Vec<PermissionMode>,
+    /// The steps, in order.
+    pub steps: Vec<PlannedStep>,
+}
+
+impl PlannedStep {
+    /// Returns what the step does after the person's last answer.
+    #[must_use]
+    pub fn action(&self, answer: Option<&str>) -> PlannedAction {
+        let mut values = self.values.clone();
+        values.extend(answer.map(|answer| (ANSWER.to_owned(), answer.to_owned())));
+        match &self.action {
+            StepAction::Prompt(text) => PlannedAction::Prompt(fill_text(text, &values)),
+            StepAction::Command(command) => PlannedAction::Command(fill_command(command, &values)),
+            StepAction::Question { text, choices } => PlannedAction::Question {
+                text: fill_text(text, &values),
+                choices: choices.iter().map(|choice| fill_text(choice, &values)).collect(),
+            },
+            // Planning replaces these by the steps of their task.
+            StepAction::Task { name, .. } => PlannedAction::Prompt(name.clone()),
+        }
+    }
+
+    /// Returns the kind of the step.
+    #[must_use]
+    pub fn kind(&self) -> StepKind {
+        match self.action {
+            StepAction::Prompt(_) | StepAction::Task { .. } => StepKind::Prompt,
+            StepAction::Command(_) => StepKind::Command,
+            StepAction::Question { .. } => StepKind::Question,
+        }
+    }
+
+    /// Returns a digest of what the step does, to tell whether it is the same in a later plan.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        let mut hash = Sha256::new();
+        hash.update(format!("{:?}{:?}", self.action, self.values));
+        let bytes = hash.finalize();
+        bytes.iter().take(DIGEST_BYTES).map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+/// Plans a run of the task `name` with the words behind its name. `tasks`: all tasks by name.
+///
+/// # Errors
+/// There is no such task, an argument is wrong, or the tasks cannot run each other like this.
+pub fn plan_task(
+    name: &str,
+    arguments: &[String],
+    tasks: &HashMap<String, TaskDefinition>,
+) -> Result<TaskPlan, PlanError> {
+    let mut planner = Planner { tasks, path: Vec::new(), modes: Vec::new(), steps: Vec::new() };
+    let unknown =
+        || PlanError::UnknownTask { task: name.to_owned(), line: 1, named: name.to_owned() };
+    let task = tasks.get(name).ok_or_else(unknown)?;
+    let values = bind_arguments(name, &task.arguments, arguments);
+    let values = values.map_err(|error| PlanError::Argument(None, error))?;
+    planner.add_task(task, &values, "")?;
+    let Planner { modes, steps, .. } = planner;
+    Ok(TaskPlan { task: name.to_owned(), arguments: values, modes, steps })
+}
+
+struct Planner<'t> {
+    tasks: &'t HashMap<String, TaskDefinition>,
+    /// The tasks that are being planned, the outermost first.
+    path: Vec<String>,
+    modes: Vec<PermissionMode>,
+    steps: Vec<PlannedStep>,
+}
+
+impl Planner<'_> {
+    fn add_task(
+        &mut self,
+        task: &TaskDefinition,
+        values: &[NamedValue],
+        above: &str,
+    ) -> Result<(), PlanError> {
+        if let Some(at) = self.path.iter().position(|name| *name == task.name) {
+            let circle = self.path.iter().skip(at).chain([&task.name]).cloned().collect();
+            return Err(PlanError::Cycle(circle));
+        }
+        if self.path.len() == MAX_DEPTH {
+            return Err(PlanError::TooDeep);
+        }
+        self.path.push(task.name.clone());
+        self.modes.extend(task.mode);
+        let mut intro = Some(&task.intro).filter(|intro| !intro.is_empty());
+        for step in &task.steps {
+            let title = format!("{above}{}", step.title);
+            let action = match &step.action {
+                StepAction::Task { name, arguments } => {
+                    self.add_nested(task, step.line, (name, arguments), values, &title)?;
+                    continue;
+                }
+                StepAction::Prompt(text) => StepAction::Prompt(match intro.take() {
+                    Some(intro) => format!("{intro}\n\n{text}"),
+                    None => text.clone(),
+                }),
+                action @ (StepAction::Command(_) | StepAction::Question { .. }) => action.clone(),
+            };
+            self.add_step(title, step.model.clone(), action, values)?;
+        }
+        for check in &task.checks {
+            let title = format!("{above}Check: {}", check.lines().next().unwrap_or_default());
+            self.add_step(title, None, StepAction::Command(check.clone()), values)?;
+        }
+        self.path.pop();
+        Ok(())
+    }
+
+    fn add_nested(
+        &mut self,
+        task: &TaskDefinition,
+        line: usize,
+        (name, arguments): (&str, &str),
+        values: &[NamedValue],
+        title: &str,
+    ) -> Result<(), PlanError> {
+        let place = || (task.name.clone(), line);
+        let Some(nested) = self.tasks.get(name) else {
+            let (task, line) = place();
+            return Err(PlanError::UnknownTask { task, line, named: name.to_owned() });
+        };
+        if mentions(arguments, ANSWER) {
+            let (task, line) = place();
+            return Err(PlanError::AnswerAsArgument { task, line });
+        }
+        // Words first: a value with blanks is one word.
+        let words: Vec<String> =
+            words(arguments).iter().map(|word| fill_text(word, values)).collect();
+        let bound = bind_arguments(name, &nested.arguments, &words);
+        let bound = bound.map_err(|error| PlanError::Argument(Some(place()), error))?;
+        self.add_task(nested, &bound, &format!("{title} › "))
+    }
+
+    fn add_step(
+        &mut self,
+        title: String,
+        model: Option<String>,
+        action: StepAction,
+        values: &[NamedValue],
+    ) -> Result<(), PlanError> {
+        if self.steps.len() == MAX_PLANNED_STEPS {
+            return Err(PlanError::TooManySteps);
+        }
+        self.steps.push(PlannedStep { title, model, action, values: values.to_vec() });
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::parse_task, *};
+
+    fn tasks(all: &[(&str, &str)]) -> HashMap<String, TaskDefinition> {
+        let task =
+            |(name, text): &(&str, &str)| ((*name).to_owned(), parse_task(name, text).unwrap());
+        all.iter().map(task).collect()
+    }
+
+    fn plan(name: &str, arguments: &[&str], all: &[(&str, &str)]) -> Result<TaskPlan, String> {
+        let arguments: Vec<String> = arguments.iter().map(|word| (*word).to_owned()).collect();
+        plan_task(name, &arguments, &tasks(all)).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn steps_of_nested_tasks_and_checks_are_in_one_list() {
+        let release = "---\narguments:\n  version: version\nchecks: test $version\npermission: plan\n---\nIntro.\n\
+            ## Run\n```sh\nls \"$version\"\n```\n## Write\nWrite $version.\n## Push\n/task push \"$version x\"\n";
+        let push = "---\narguments: what\npermission: auto\n---\n## Sure\n? Push $what?\n- yes\n## Go\nGo: $answer.";
+        let plan = plan("release", &["v2"], &[("release", release), ("push", push)]).unwrap();
+        let titles: Vec<_> = plan.steps.iter().map(|step| step.title.as_str()).collect();
+        assert_eq!(titles, ["Run", "Write", "Push › Sure", "Push › Go", "Check: test $version"]);
+        let action = |at: usize| plan.steps[at].action(Some("yes"));
+        assert_eq!(action(0), PlannedAction::Command("version='v2'\nls \"$version\"".to_owned()));
+        assert_eq!(action(1), PlannedAction::Prompt("Intro.\n\nWrite v2.".to_owned()));
+        assert!(matches!(action(2), PlannedAction::Question { text, .. } if text == "Push v2 x?"));
+        assert_eq!(action(3), PlannedAction::Prompt("Go: yes.".to_owned()));
+        assert_eq!(plan.modes, [PermissionMode::Plan, PermissionMode::Auto]);
+        assert_ne!(plan.steps[0].digest(), plan.steps[1].digest());
+    }
+
+    #[test]
+    fn runs_that_cannot_be_planned_are_refused_with_a_sentence() {
+        let a = ("a", "## B\n/task b\n");
+        let cycle = plan("a", &[], &[a, ("b", "## A\n/task a\n")]).unwrap_err();
+        assert_eq!(cycle, "the tasks run each other in a circle: a → b → a");
+        assert_eq!(plan("a", &[], &[a]).unwrap_err(), "a.md:1: there is no task `b`");
+        let needs = ("b", "---\narguments:\n  n: number\n---\nx");
+        assert!(plan("a", &[], &[a, needs]).unwrap_err().starts_with("a.md:1: the argument `n`"));
+        let answer = ("a", "## Q\n? x\n## B\n/task b $answer\n");
+        assert!(plan("a", &[], &[answer, needs]).unwrap_err().contains("a.md:3: `$answer`"));
+        let chain: Vec<(String, String)> =
+            (0..7).map(|at| (format!("t{at}"), format!("## N\n/task t{}\n", at + 1))).collect();
+        let chain: Vec<_> = chain.iter().map(|(name, text)| (&**name, &**text)).collect();
+        assert!(plan("t0", &[], &chain).unwrap_err().contains("more than 5 deep"));
+        let many = "## A\n/task many\n".repeat(50);
+        let of = "## S\nx\n".repeat(50);
+        let error = plan("all", &[], &[("all", &many), ("many", &of)]).unwrap_err();
+        assert!(error.contains("more than 200 steps"), "{error}");
+    }
+}

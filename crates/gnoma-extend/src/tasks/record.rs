@@ -1,0 +1,392 @@
+//! The record of a run: written before and after each step, so that a run continues where it was, and no step runs
+//! twice without a person's decision.
+
+use std::fmt;
+
+pub use gnoma_core::protocol::{
+    TaskResumeChoice as ResumeChoice, TaskRunState as RunState, TaskStepState as StepState,
+};
+use serde::{Deserialize, Serialize};
+
+use super::plan::TaskPlan;
+
+/// The form of the record.
+const VERSION: u32 = 1;
+/// Most bytes of a reason that are recorded.
+const MAX_WHY_BYTES: usize = 2 << 10;
+
+/// The kind of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepKind {
+    /// A prompt to a model.
+    Prompt,
+    /// A shell command.
+    Command,
+    /// A question to the person.
+    Question,
+}
+
+impl StepKind {
+    /// Returns the name of the kind, as in records.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Prompt => "prompt",
+            Self::Command => "command",
+            Self::Question => "question",
+        }
+    }
+}
+
+/// A step of a run, as it is recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepRecord {
+    /// The heading of the step.
+    pub title: String,
+    /// The kind of the step.
+    pub kind: StepKind,
+    /// Tells whether it is the same step in a later plan.
+    pub digest: String,
+    /// The progress so far.
+    pub state: StepState,
+    /// The reason of a failure; empty if there is none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
+    /// The time of its begin, in milliseconds since 1970; 0 before it.
+    #[serde(default)]
+    pub began_ms: i64,
+    /// The duration, in milliseconds.
+    #[serde(default)]
+    pub took_ms: i64,
+    /// The cost of model calls, in millionths of a dollar; calls without a known price count as nothing.
+    #[serde(default)]
+    pub micro_usd: u64,
+}
+
+/// The end of a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepResult {
+    /// `Done`, `Failed` or `Stopped`.
+    pub state: StepState,
+    /// The reason, if the step is not done.
+    pub why: String,
+    /// The cost, in millionths of a dollar.
+    pub micro_usd: u64,
+    /// The person's answer, if it was a question.
+    pub answer: Option<String>,
+}
+
+/// A run of a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// The form of the record.
+    pub version: u32,
+    /// The id; later runs have greater ones.
+    pub id: String,
+    /// The task.
+    pub task: String,
+    /// The arguments with their values.
+    pub arguments: Vec<(String, String)>,
+    /// The session that it runs in.
+    pub session: String,
+    /// The time of its begin, in milliseconds since 1970.
+    pub began_ms: i64,
+    /// The time of the last change, in milliseconds since 1970.
+    pub changed_ms: i64,
+    /// The progress so far.
+    pub state: RunState,
+    /// The steps, in order.
+    pub steps: Vec<StepRecord>,
+    /// The person's last answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
+    /// An argument or the answer contained a secret, which is not in the record: the run cannot be resumed.
+    #[serde(default)]
+    pub is_redacted: bool,
+}
+
+/// The reason why a run does not continue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ResumeError {
+    /// All steps are done.
+    Done,
+    /// A step that is done is another one in the file now.
+    Changed {
+        /// Number of the step, from 1.
+        number: usize,
+        /// The step as it ran.
+        title: String,
+    },
+    /// A person must decide what happens to a step that has begun.
+    Undecided {
+        /// Number of the step, from 1.
+        number: usize,
+        /// The number of all steps.
+        count: usize,
+        /// The heading of the step.
+        title: String,
+        /// The progress so far.
+        state: StepState,
+    },
+    /// The record contains no secrets, and the run needs one.
+    Redacted,
+}
+
+impl fmt::Display for ResumeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Done => f.write_str("the run is done; start the task again"),
+            Self::Changed { number, title } => write!(
+                f,
+                "step {number} (`{title}`) is done and has changed in the file since; start the task again"
+            ),
+            Self::Undecided { number, count, title, state } => {
+                let what = match state {
+                    StepState::Failed => "failed",
+                    StepState::Stopped => "was stopped",
+                    _ => "has begun and its end is not known",
+                };
+                write!(f, "step {number} of {count} (`{title}`) {what}, so it may have had effects")
+            }
+            Self::Redacted => f.write_str(
+                "its arguments contained a secret, which is not saved; start the task again",
+            ),
+        }
+    }
+}
+
+impl RunRecord {
+    /// Returns the record of a run that has not begun its first step.
+    #[must_use]
+    pub fn new(id: String, plan: &TaskPlan, session: String, now_ms: i64) -> Self {
+        Self {
+            version: VERSION,
+            id,
+            task: plan.task.clone(),
+            arguments: plan.arguments.clone(),
+            session,
+            began_ms: now_ms,
+            changed_ms: now_ms,
+            state: RunState::Running,
+            steps: step_records(plan),
+            answer: None,
+            is_redacted: false,
+        }
+    }
+
+    /// Returns whether its form is one that this version reads.
+    #[must_use]
+    pub fn is_readable(&self) -> bool {
+        self.version == VERSION
+    }
+
+    /// Returns the place of the next step to run; `None` after the last one.
+    #[must_use]
+    pub fn next_step(&self) -> Option<usize> {
+        let is_over =
+            |step: &StepRecord| matches!(step.state, StepState::Done | StepState::Skipped);
+        let next = self.steps.iter().position(|step| !is_over(step));
+        next.filter(|_| self.state == RunState::Running)
+    }
+
+    /// Notes that a step begins.
+    pub fn begin_step(&mut self, at: usize, now_ms: i64) {
+        self.changed_ms = now_ms;
+        if let Some(step) = self.steps.get_mut(at) {
+            (step.state, step.began_ms) = (StepState::Begun, now_ms);
+        }
+    }
+
+    /// Notes how a step ended. After one that is not done, the run has ended as well.
+    pub fn end_step(&mut self, at: usize, result: StepResult, now_ms: i64) {
+        self.changed_ms = now_ms;
+        let StepResult { state, why, micro_usd, answer } = result;
+        if let Some(step) = self.steps.get_mut(at) {
+            step.state = state;
+            why_of(&why).clone_into(&mut step.why);
+            step.took_ms = now_ms.saturating_sub(step.began_ms).max(0);
+            step.micro_usd = step.micro_usd.saturating_add(micro_usd);
+        }
+        if answer.is_some() {
+            self.answer = answer;
+        }
+        let is_last = self.next_step().is_none();
+        self.state = match state {
+            StepState::Failed => RunState::Failed,
+            StepState::Stopped | StepState::Begun | StepState::Waiting => RunState::Stopped,
+            StepState::Done | StepState::Skipped if is_last => RunState::Done,
+            StepState::Done | StepState::Skipped => RunState::Running,
+        };
+    }
+
+    /// Continues the run with the steps of `plan`, behind the last one that is done.
+    ///
+    /// # Errors
+    /// The run cannot continue, or a step has begun and a person must choose what happens to it.
+    pub fn resume(
+        mut self,
+        plan: &TaskPlan,
+        choice: Option<ResumeChoice>,
+        now_ms: i64,
+    ) -> Result<Self, ResumeError> {
+        if self.is_redacted {
+            return Err(ResumeError::Redacted);
+        }
+        let is_over =
+            |step: &StepRecord| matches!(step.state, StepState::Done | StepState::Skipped);
+        let next = self.steps.iter().position(|step| !is_over(step));
+        let next = next.filter(|_| self.state != RunState::Done).ok_or(ResumeError::Done)?;
+        let mut steps = step_records(plan);
+        for (at, done) in self.steps.iter().take(next).enumerate() {
+            match steps.get_mut(at) {
+                Some(step) if step.digest == done.digest => step.clone_from(done),
+                _ => {
+                    return Err(ResumeError::Changed { number: at + 1, title: done.title.clone() });
+                }
+            }
+        }
+        let open = self.steps.get(next).filter(|step| step.state != StepState::Waiting);
+        match (open, choice) {
+            (None, _) | (Some(_), Some(ResumeChoice::Again)) => (),
+            (Some(open), None) => {
+                let (title, state) = (open.title.clone(), open.state);
+                let (number, count) = (next + 1, self.steps.len());
+                return Err(ResumeError::Undecided { number, count, title, state });
+            }
+            (Some(_), Some(ResumeChoice::Skip)) => {
+                if let Some(step) = steps.get_mut(next) {
+                    step.state = StepState::Skipped;
+                }
+            }
+        }
+        if let (Some(open), Some(step)) = (open, steps.get_mut(next)) {
+            // What the first attempt cost was spent.
+            step.micro_usd = open.micro_usd;
+        }
+        self.steps = steps;
+        self.changed_ms = now_ms;
+        self.state = RunState::Running;
+        if self.next_step().is_none() {
+            self.state = RunState::Done;
+        }
+        Ok(self)
+    }
+
+    /// Returns what all steps cost, in millionths of a dollar.
+    #[must_use]
+    pub fn micro_usd(&self) -> u64 {
+        self.steps.iter().map(|step| step.micro_usd).fold(0, u64::saturating_add)
+    }
+
+    /// Returns how many steps are done or left out.
+    #[must_use]
+    pub fn finished_steps(&self) -> usize {
+        let states = self.steps.iter().map(|step| step.state);
+        states.filter(|state| matches!(state, StepState::Done | StepState::Skipped)).count()
+    }
+
+    /// Returns the first step that is neither done nor left out, with its number from 1.
+    #[must_use]
+    pub fn open_step(&self) -> Option<(usize, &StepRecord)> {
+        let mut steps = (1..).zip(&self.steps);
+        steps.find(|(_, step)| !matches!(step.state, StepState::Done | StepState::Skipped))
+    }
+}
+
+fn step_records(plan: &TaskPlan) -> Vec<StepRecord> {
+    let record = |step: &super::plan::PlannedStep| StepRecord {
+        title: step.title.clone(),
+        kind: step.kind(),
+        digest: step.digest(),
+        state: StepState::Waiting,
+        why: String::new(),
+        began_ms: 0,
+        took_ms: 0,
+        micro_usd: 0,
+    };
+    plan.steps.iter().map(record).collect()
+}
+
+fn why_of(why: &str) -> &str {
+    gnoma_core::cut::head(why.trim(), MAX_WHY_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::{
+        super::{parse_task, plan_task},
+        *,
+    };
+
+    fn plan(text: &str) -> TaskPlan {
+        let tasks = HashMap::from([("t".to_owned(), parse_task("t", text).unwrap())]);
+        plan_task("t", &[], &tasks).unwrap()
+    }
+
+    const THREE: &str = "## A\na\n## B\n```sh\nb\n```\n## C\nc";
+
+    fn ended(state: StepState) -> StepResult {
+        StepResult { state, why: "w".to_owned(), micro_usd: 5, answer: None }
+    }
+
+    fn begun() -> RunRecord {
+        RunRecord::new("r1".to_owned(), &plan(THREE), "s".to_owned(), 100)
+    }
+
+    #[test]
+    fn run_goes_through_its_steps_and_is_done() {
+        let mut run = begun();
+        for at in 0..3 {
+            assert_eq!(run.next_step(), Some(at));
+            run.begin_step(at, 100);
+            run.end_step(at, ended(StepState::Done), 150);
+        }
+        assert_eq!((run.next_step(), run.state, run.micro_usd()), (None, RunState::Done, 15));
+        assert_eq!(run.steps[2].took_ms, 50);
+        let resumed = run.resume(&plan(THREE), None, 200);
+        assert_eq!(resumed, Err(ResumeError::Done));
+    }
+
+    #[test]
+    fn step_that_has_begun_runs_again_only_if_a_person_says_so() {
+        for state in [StepState::Begun, StepState::Failed, StepState::Stopped] {
+            let mut run = begun();
+            run.begin_step(0, 100);
+            run.end_step(0, ended(StepState::Done), 110);
+            run.begin_step(1, 120);
+            if state != StepState::Begun {
+                run.end_step(1, ended(state), 130);
+                assert_eq!(run.next_step(), None);
+            }
+            let refused = run.clone().resume(&plan(THREE), None, 200).unwrap_err();
+            assert!(refused.to_string().starts_with("step 2 of 3 (`B`) "), "{refused}");
+            let again = run.clone().resume(&plan(THREE), Some(ResumeChoice::Again), 200).unwrap();
+            assert_eq!(again.next_step(), Some(1));
+            let skipped = run.clone().resume(&plan(THREE), Some(ResumeChoice::Skip), 200).unwrap();
+            assert_eq!((skipped.next_step(), skipped.finished_steps()), (Some(2), 2));
+            // The step that failed may be edited, those that are done may not.
+            let edited = THREE.replace("\nb\n", "\nb2\n");
+            assert!(run.clone().resume(&plan(&edited), Some(ResumeChoice::Again), 200).is_ok());
+            let edited = THREE.replace("\na\n", "\na2\n");
+            let refused = run.resume(&plan(&edited), Some(ResumeChoice::Again), 200).unwrap_err();
+            assert!(
+                refused.to_string().contains("step 1 (`A`) is done and has changed"),
+                "{refused}"
+            );
+        }
+    }
+
+    #[test]
+    fn killed_between_two_steps_the_run_goes_on_with_the_next() {
+        let mut run = begun();
+        run.begin_step(0, 100);
+        run.end_step(0, ended(StepState::Done), 110);
+        let text = serde_json::to_string(&run).unwrap();
+        let read: RunRecord = serde_json::from_str(&text).unwrap();
+        assert_eq!(read, run);
+        assert_eq!(read.resume(&plan(THREE), None, 200).unwrap().next_step(), Some(1));
+    }
+}

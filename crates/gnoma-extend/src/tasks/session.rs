@@ -1,0 +1,193 @@
+//! Makes a task of what a person has said in a session: each message is a step, and values that look like parameters
+//! become arguments. No model is asked.
+
+use super::{definition::parse_task, fault::TaskFault};
+
+/// Most messages that become steps; later ones are left out.
+const MAX_STEPS: usize = 20;
+/// Most arguments that are made.
+const MAX_ARGUMENTS: usize = 8;
+/// Longest message that becomes a step, in bytes.
+const MAX_MESSAGE_BYTES: usize = 8 << 10;
+/// Longest title of a step, in characters.
+const MAX_TITLE_CHARS: usize = 50;
+
+/// A task that was made of a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DraftTask {
+    /// The text of its file.
+    pub text: String,
+    /// The number of messages that were left out, because they are too long or too many.
+    pub omitted: usize,
+}
+
+/// A value that looks like a parameter.
+struct Parameter {
+    name: String,
+    kind: &'static str,
+    value: String,
+}
+
+/// Makes the text of a task file of a person's messages, the oldest first.
+///
+/// # Errors
+/// No message can be a step.
+pub fn draft_from_messages(
+    name: &str,
+    session: &str,
+    messages: &[String],
+) -> Result<DraftTask, TaskFault> {
+    let is_said = |text: &&String| !text.trim().is_empty() && !text.trim_start().starts_with('/');
+    let said: Vec<&String> = messages.iter().filter(is_said).collect();
+    let fits = |text: &&&String| text.len() <= MAX_MESSAGE_BYTES;
+    let steps: Vec<&str> =
+        said.iter().filter(fits).take(MAX_STEPS).map(|text| text.trim()).collect();
+    let mut parameters: Vec<Parameter> = Vec::new();
+    for text in &steps {
+        for word in text.split_whitespace().map(bare_word) {
+            add_parameter(word, &mut parameters);
+        }
+    }
+    let mut text = format!("---\nname: {name}\n");
+    if let Some(first) = steps.first() {
+        text.push_str(&format!("description: {}\n", quoted(&title(first))));
+    }
+    if !parameters.is_empty() {
+        text.push_str("arguments:\n");
+    }
+    for Parameter { name, kind, value } in &parameters {
+        // A version is another one each time.
+        let default = if *kind == "version" { String::new() } else { format!(" = {value}") };
+        text.push_str(&format!("  {name}: {kind}{default}\n"));
+    }
+    text.push_str(&format!("sessions: [{session}]\n---\n"));
+    for step in &steps {
+        text.push_str(&format!("\n## {}\n\n{}\n", title(step), step_text(step, &parameters)));
+    }
+    parse_task(name, &text)?;
+    Ok(DraftTask { omitted: said.len() - steps.len(), text })
+}
+
+/// A word without the signs around it.
+fn bare_word(word: &str) -> &str {
+    let word = word.trim_matches(|c: char| "\"'`()[]{}<>,;:!?".contains(c));
+    word.trim_end_matches('.')
+}
+
+fn add_parameter(word: &str, parameters: &mut Vec<Parameter>) {
+    let Some((name, kind)) = kind_of(word) else { return };
+    let is_known = parameters.iter().any(|known| known.value == word);
+    if is_known || parameters.len() == MAX_ARGUMENTS {
+        return;
+    }
+    let count = parameters.iter().filter(|known| known.kind == kind).count();
+    let name = if count == 0 { name.to_owned() } else { format!("{name}{}", count + 1) };
+    parameters.push(Parameter { name, kind, value: word.to_owned() });
+}
+
+/// The name and the type of the argument that a word looks like a value of.
+fn kind_of(word: &str) -> Option<(&'static str, &'static str)> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./~".contains(c);
+    if word.len() < 3 || word.len() > 200 || !word.chars().all(plain) || word.starts_with('-') {
+        return None;
+    }
+    let digits = word.strip_prefix('v').unwrap_or(word);
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    if digits.contains('.') && digits.split('.').all(is_number) {
+        return Some(("version", "version"));
+    }
+    let parts: Vec<&str> = word.split('/').collect();
+    let is_rooted =
+        word.starts_with(['/', '~']) || word.starts_with("./") || word.starts_with("../");
+    let has_ending = parts.last().is_some_and(|last| {
+        last.rsplit_once('.').is_some_and(|(stem, ending)| !stem.is_empty() && ending.len() <= 5)
+    });
+    match parts.as_slice() {
+        [_] => None,
+        _ if is_rooted || has_ending => Some(("file", "path")),
+        // `and/or` is one word; a branch has a digit or a hyphen.
+        [_, second] if second.contains(|c: char| c.is_ascii_digit() || c == '-') => {
+            Some(("branch", "branch"))
+        }
+        _ => None,
+    }
+}
+
+/// A message as the text of a step: its values are names, and nothing in it begins another step.
+fn step_text(message: &str, parameters: &[Parameter]) -> String {
+    let mut text = String::new();
+    let mut is_open = false;
+    for line in message.trim_start_matches("? ").lines() {
+        let is_fence = line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~");
+        is_open ^= is_fence;
+        let line =
+            if line.starts_with("##") && !is_open { format!("#{line}") } else { line.to_owned() };
+        text.push_str(&with_names(&line, parameters));
+        text.push('\n');
+    }
+    if is_open {
+        text.push_str("```\n");
+    }
+    text.trim_end().to_owned()
+}
+
+/// A line with names in the places of values that are whole words.
+fn with_names(line: &str, parameters: &[Parameter]) -> String {
+    let mut result = String::new();
+    for piece in line.split_inclusive(char::is_whitespace) {
+        let word = bare_word(piece.trim_end());
+        let named = parameters.iter().find(|parameter| parameter.value == word);
+        match named {
+            Some(parameter) => {
+                result.push_str(&piece.replacen(word, &format!("${{{}}}", parameter.name), 1));
+            }
+            None => result.push_str(piece),
+        }
+    }
+    result
+}
+
+fn title(message: &str) -> String {
+    let first = message.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let first = first.trim_start_matches(['#', '?', '`', ' ']).trim_end_matches(['}', '#', ' ']);
+    let title = gnoma_core::cut::head_chars(first, MAX_TITLE_CHARS).trim_end();
+    if title.is_empty() { "Step".to_owned() } else { title.to_owned() }
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_become_steps_with_arguments() {
+        let messages = [
+            "Write the entry for v1.2.0 in docs/CHANGELOG.md, please.",
+            "/model opus",
+            "Tag v1.2.0 and push feat/x-1",
+            "## A plan\n```\ncode",
+        ]
+        .map(str::to_owned);
+        let draft = draft_from_messages("release", "s1", &messages).unwrap();
+        let task = parse_task("release", &draft.text).unwrap();
+        assert_eq!(task.usage(), "release VERSION [FILE] [BRANCH]");
+        assert_eq!(task.steps.len(), 3);
+        assert!(draft.text.contains("entry for ${version} in ${file}, please."), "{}", draft.text);
+        assert!(draft.text.contains("Tag ${version} and push ${branch}"), "{}", draft.text);
+        assert!(draft.text.contains("\n### A plan\n"), "{}", draft.text);
+        assert_eq!(task.sessions, ["s1"]);
+    }
+
+    #[test]
+    fn words_that_are_no_values_stay() {
+        for word in ["and/or", "1", "a", "TCP/IP", "e.g", "--flag", "src/", "...", "x..y"] {
+            assert_eq!(kind_of(bare_word(word)), None, "{word}");
+        }
+        assert!(draft_from_messages("t", "s", &["/help".to_owned()]).is_err());
+        let long = vec!["x".repeat(MAX_MESSAGE_BYTES + 1), "short".to_owned()];
+        assert_eq!(draft_from_messages("t", "s", &long).unwrap().omitted, 1);
+    }
+}

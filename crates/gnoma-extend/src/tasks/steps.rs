@@ -1,0 +1,266 @@
+//! The steps of a task file: one below each heading `## Title`. A file without headings is one step.
+
+use super::fault::{TaskError, TaskFault};
+
+/// Most steps of a file.
+const MAX_STEPS: usize = 50;
+/// Most choices of a question.
+const MAX_CHOICES: usize = 9;
+/// Languages of code blocks whose content is a command.
+const SHELLS: [&str; 3] = ["sh", "bash", "shell"];
+/// Begins the line of a step that runs another task.
+const TASK: &str = "/task";
+
+/// A step of a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskStep {
+    /// The heading of the step.
+    pub title: String,
+    /// The line of its heading, counted from 1.
+    pub line: usize,
+    /// The model that it wants.
+    pub model: Option<String>,
+    /// The work of the step.
+    pub action: StepAction,
+}
+
+/// The work of a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StepAction {
+    /// Sends this to the model.
+    Prompt(String),
+    /// Runs this in a shell.
+    Command(String),
+    /// Runs another task.
+    Task {
+        /// The name of the task.
+        name: String,
+        /// The words behind the name.
+        arguments: String,
+    },
+    /// Asks the person.
+    Question {
+        /// The question.
+        text: String,
+        /// The answers to choose from; if there are none, any words are an answer.
+        choices: Vec<String>,
+    },
+}
+
+/// The text before the first heading, and the steps.
+pub(super) type IntroAndSteps = (String, Vec<TaskStep>);
+
+/// A heading and the lines below it.
+struct Section<'t> {
+    heading: Option<&'t str>,
+    line: usize,
+    lines: Vec<&'t str>,
+}
+
+/// Splits the text behind the fields, whose first line is line `first` of the file. `title`: the title of the step of
+/// a file without headings.
+pub(super) fn split_steps(
+    body: &str,
+    first: usize,
+    title: &str,
+) -> Result<IntroAndSteps, TaskFault> {
+    let mut sections = sections(body, first)?.into_iter();
+    let intro = sections.next();
+    let intro = intro.map(|section| section.lines.join("\n").trim().to_owned()).unwrap_or_default();
+    let mut steps = Vec::new();
+    for Section { heading, line, lines } in sections {
+        if steps.len() == MAX_STEPS {
+            let error = TaskError::TooMany { what: "steps in one file", limit: MAX_STEPS };
+            return Err(TaskFault { line, error });
+        }
+        let at = |error| TaskFault { line, error };
+        let (title, model) = heading_parts(heading.unwrap_or_default()).map_err(at)?;
+        let text = lines.join("\n");
+        let action = action(text.trim(), &title).map_err(at)?;
+        steps.push(TaskStep { title, line, model, action });
+    }
+    if steps.is_empty() && !intro.is_empty() {
+        let fault = |error| TaskFault { line: first, error };
+        let action = action(&intro, title).map_err(fault)?;
+        let step = TaskStep { title: title.to_owned(), line: first, model: None, action };
+        return Ok((String::new(), vec![step]));
+    }
+    if steps.is_empty() {
+        return Err(TaskFault { line: first, error: TaskError::NoSteps });
+    }
+    Ok((intro, steps))
+}
+
+/// The text before the first heading, and what is below each. Headings in code blocks are none.
+fn sections(body: &str, first: usize) -> Result<Vec<Section<'_>>, TaskFault> {
+    let mut all = vec![Section { heading: None, line: first, lines: Vec::new() }];
+    let mut open: Option<(usize, &str)> = None;
+    for (line, text) in (first..).zip(body.lines()) {
+        let fence = fence(text);
+        match (&open, fence) {
+            (None, Some(mark)) => open = Some((line, mark)),
+            (Some((_, mark)), Some(end)) if end.starts_with(mark) && text.trim() == end => {
+                open = None;
+            }
+            _ => (),
+        }
+        match text.strip_prefix("## ").filter(|_| open.is_none()) {
+            Some(heading) => {
+                all.push(Section { heading: Some(heading), line, lines: Vec::new() });
+            }
+            None if text.trim_end() == "##" && open.is_none() => {
+                return Err(TaskFault { line, error: TaskError::UntitledStep });
+            }
+            None => {
+                if let Some(section) = all.last_mut() {
+                    section.lines.push(text);
+                }
+            }
+        }
+    }
+    match open {
+        Some((line, _)) => Err(TaskFault { line, error: TaskError::OpenBlock }),
+        None => Ok(all),
+    }
+}
+
+/// The backticks or tildes that begin or end a code block.
+fn fence(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+    let length = line.len() - line.trim_start_matches(mark).len();
+    line.get(..length).filter(|_| length >= 3)
+}
+
+/// The title of a heading, and the model in its options.
+fn heading_parts(heading: &str) -> Result<(String, Option<String>), TaskError> {
+    let heading = heading.trim().trim_end_matches('#').trim_end();
+    let options = heading.strip_suffix('}').and_then(|heading| heading.rsplit_once('{'));
+    let (title, options) = options.unwrap_or((heading, ""));
+    let mut model = None;
+    for option in options.split_whitespace() {
+        match option.split_once('=') {
+            Some(("model", name)) if !name.is_empty() => model = Some(name.to_owned()),
+            _ => return Err(TaskError::UnknownOption { option: option.to_owned() }),
+        }
+    }
+    let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
+    if title.is_empty() { Err(TaskError::UntitledStep) } else { Ok((title, model)) }
+}
+
+fn action(text: &str, title: &str) -> Result<StepAction, TaskError> {
+    if text.is_empty() {
+        return Err(TaskError::EmptyStep { title: title.to_owned() });
+    }
+    if let Some(command) = whole_command(text) {
+        let is_empty = command.trim().is_empty();
+        return if is_empty {
+            Err(TaskError::EmptyStep { title: title.to_owned() })
+        } else {
+            Ok(StepAction::Command(command))
+        };
+    }
+    if text == TASK || text.strip_prefix(TASK).is_some_and(|rest| rest.starts_with(' ')) {
+        let rest = text.strip_prefix(TASK).unwrap_or_default().trim();
+        let (name, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        if !super::is_task_name(name) || rest.contains('\n') {
+            return Err(TaskError::TaskLine);
+        }
+        let (name, arguments) = (name.to_owned(), arguments.trim().to_owned());
+        return Ok(StepAction::Task { name, arguments });
+    }
+    match text.strip_prefix("? ") {
+        Some(question) => self::question(question),
+        None => Ok(StepAction::Prompt(text.to_owned())),
+    }
+}
+
+/// The command of a text that is one code block of a shell and nothing else.
+fn whole_command(text: &str) -> Option<String> {
+    let mark = fence(text)?;
+    let (head, rest) = text.split_once('\n')?;
+    let language = head.strip_prefix(mark)?.trim();
+    let (inside, last) = rest.rsplit_once('\n').unwrap_or(("", rest));
+    let is_closed = last.trim() == mark && !inside.lines().any(|line| line.trim() == mark);
+    (SHELLS.contains(&language) && is_closed).then(|| inside.to_owned())
+}
+
+fn question(text: &str) -> Result<StepAction, TaskError> {
+    let mut words: Vec<&str> = Vec::new();
+    let mut choices = Vec::new();
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        match line.strip_prefix("- ").or_else(|| line.strip_prefix("* ")) {
+            Some(choice) => choices.push(choice.trim().to_owned()),
+            None if choices.is_empty() => words.push(line),
+            None => return Err(TaskError::QuestionForm),
+        }
+    }
+    if choices.len() > MAX_CHOICES {
+        return Err(TaskError::TooMany { what: "choices of a question", limit: MAX_CHOICES });
+    }
+    if words.is_empty() {
+        return Err(TaskError::QuestionForm);
+    }
+    Ok(StepAction::Question { text: words.join(" "), choices })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn split(body: &str) -> Result<IntroAndSteps, String> {
+        split_steps(body, 1, "all").map_err(|fault| fault.to_string())
+    }
+
+    #[test]
+    fn each_heading_begins_a_step_of_its_kind() {
+        let (intro, steps) = split(
+            "# Release\nFor people.\n\n## Write {model=opus}\nWrite it.\n\n```sh\nnot a step of its own\n```\n\
+             ## Test\n\n```sh\ncargo test\n## no heading\n```\n## Push\n/task push $version\n\
+             ## Sure?\n? Push it\nnow?\n- yes\n- no\n",
+        )
+        .unwrap();
+        assert_eq!(intro, "# Release\nFor people.");
+        let titles: Vec<_> = steps.iter().map(|step| (&*step.title, step.line)).collect();
+        assert_eq!(titles, [("Write", 4), ("Test", 10), ("Push", 16), ("Sure?", 18)]);
+        assert_eq!(steps[0].model.as_deref(), Some("opus"));
+        assert!(matches!(&steps[0].action, StepAction::Prompt(text) if text.ends_with("```")));
+        assert_eq!(steps[1].action, StepAction::Command("cargo test\n## no heading".to_owned()));
+        let (name, arguments) = ("push".to_owned(), "$version".to_owned());
+        assert_eq!(steps[2].action, StepAction::Task { name, arguments });
+        let choices = vec!["yes".to_owned(), "no".to_owned()];
+        assert_eq!(
+            steps[3].action,
+            StepAction::Question { text: "Push it now?".to_owned(), choices }
+        );
+    }
+
+    #[test]
+    fn file_without_headings_is_one_step() {
+        let (intro, steps) = split("Do the thing.\n\nWell.\n").unwrap();
+        assert_eq!((intro.as_str(), steps.len(), &*steps[0].title), ("", 1, "all"));
+        assert_eq!(steps[0].action, StepAction::Prompt("Do the thing.\n\nWell.".to_owned()));
+    }
+
+    #[test]
+    fn steps_that_are_wrong_are_named_with_their_line() {
+        for (body, told) in [
+            ("", "1: the task has no step"),
+            ("## A\n", "1: the step `A` has no text"),
+            ("x\n##\ny", "2: the step needs a title"),
+            ("## {model=a}\ny", "1: the step needs a title"),
+            ("## A {modle=x}\ny", "1: unknown option `modle=x`"),
+            ("## A\n```sh\n\n```", "1: the step `A` has no text"),
+            ("## A\nx\n```sh\nls\n", "3: the code block that begins here does not end"),
+            ("## A\n/task\n", "1: write `/task NAME"),
+            ("## A\n/task run\n", "1: write `/task NAME"),
+            ("## A\n? ok?\n- yes\nmore", "1: a question is"),
+            ("## A\n? - yes", "1: a question is"),
+        ] {
+            let error = split(body).unwrap_err();
+            assert!(error.starts_with(told), "{body:?}: {error}");
+        }
+        let many = "## A\nx\n".repeat(MAX_STEPS + 1);
+        assert!(split(&many).unwrap_err().contains("more than 50 steps"));
+    }
+}

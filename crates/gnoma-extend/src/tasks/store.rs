@@ -1,0 +1,214 @@
+//! Records of runs: one small file each, replaced as a whole before and after every step.
+
+use std::{
+    fmt,
+    fs::{self, File},
+    io::{self, Write as _},
+    os::unix::fs::DirBuilderExt as _,
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::{FlockOperation, flock};
+
+use super::record::RunRecord;
+
+/// Most runs of a project that are kept; the oldest are deleted.
+const MAX_RUNS: usize = 200;
+/// Most files of the folder that are looked at.
+const MAX_ENTRIES: usize = 2_000;
+/// Most bytes of a record that are read.
+const MAX_BYTES: u64 = 4 << 20;
+/// The ending of a record's name.
+const RECORD: &str = "json";
+/// The ending of the name of the file that says who runs a run.
+const LOCK: &str = "lock";
+
+/// The reason why a run cannot be recorded or read.
+#[derive(Debug)]
+pub enum StoreError {
+    /// The disk refuses.
+    Io(PathBuf, io::Error),
+    /// Another process runs it.
+    Busy,
+    /// There is no such run.
+    Missing,
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(path, error) => {
+                write!(f, "cannot record the run in {}: {error}", path.display())
+            }
+            Self::Busy => f.write_str("the run goes on in another process"),
+            Self::Missing => f.write_str("there is no such run"),
+        }
+    }
+}
+
+impl std::error::Error for StoreError {}
+
+/// The recorded runs of one project.
+#[derive(Clone, Debug)]
+pub struct RunStore {
+    folder: PathBuf,
+}
+
+/// The right to run a run. No other process has it until this is dropped.
+#[derive(Debug)]
+pub struct RunLock {
+    _file: File,
+}
+
+impl RunStore {
+    /// The runs in this folder, which need not exist.
+    #[must_use]
+    pub fn new(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    /// Replaces the record of a run, whole or not at all, and waits until it is on the disk.
+    ///
+    /// # Errors
+    /// The record cannot be written; the earlier record is as it was.
+    pub fn save(&self, run: &RunRecord) -> Result<(), StoreError> {
+        let path = self.path(&run.id, RECORD);
+        let is_new = !path.exists();
+        let written = self.write(&path, run);
+        written.map_err(|error| StoreError::Io(path, error))?;
+        if is_new {
+            self.delete_oldest();
+        }
+        Ok(())
+    }
+
+    fn write(&self, path: &Path, run: &RunRecord) -> io::Result<()> {
+        self.make_folder()?;
+        let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
+        file.write_all(&serde_json::to_vec(run)?)?;
+        file.as_file().sync_all()?;
+        file.persist(path)?;
+        // The new name, too, outlives a crash.
+        File::open(&self.folder)?.sync_all()
+    }
+
+    fn make_folder(&self) -> io::Result<()> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)
+    }
+
+    /// Takes the right to run a run.
+    ///
+    /// # Errors
+    /// Another process has it, or the file cannot be made.
+    pub fn lock(&self, id: &str) -> Result<RunLock, StoreError> {
+        let path = self.path(id, LOCK);
+        let failed = |error| StoreError::Io(path.clone(), error);
+        self.make_folder().map_err(failed)?;
+        let file = File::options().create(true).truncate(false).write(true).open(&path);
+        let file = file.map_err(failed)?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(RunLock { _file: file }),
+            Err(rustix::io::Errno::WOULDBLOCK) => Err(StoreError::Busy),
+            Err(error) => Err(failed(error.into())),
+        }
+    }
+
+    /// Returns the recorded runs, the newest first; of one task if it is named. Unreadable records are left out.
+    #[must_use]
+    pub fn runs(&self, task: Option<&str>) -> Vec<RunRecord> {
+        let ids = self.ids().into_iter().take(MAX_RUNS);
+        let runs = ids.filter_map(|id| self.read(&id));
+        runs.filter(|run| task.is_none_or(|task| run.task == task)).collect()
+    }
+
+    /// Reads one run.
+    ///
+    /// # Errors
+    /// There is none of that id that this version reads.
+    pub fn run(&self, id: &str) -> Result<RunRecord, StoreError> {
+        // An id never names a file elsewhere.
+        let is_id = id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+        Some(id).filter(|_| is_id).and_then(|id| self.read(id)).ok_or(StoreError::Missing)
+    }
+
+    fn read(&self, id: &str) -> Option<RunRecord> {
+        let path = self.path(id, RECORD);
+        let size = fs::metadata(&path).ok()?.len();
+        let text = if size <= MAX_BYTES { fs::read(&path).ok()? } else { return None };
+        let run: RunRecord = serde_json::from_slice(&text).ok()?;
+        Some(run).filter(RunRecord::is_readable)
+    }
+
+    /// The ids, the newest first.
+    fn ids(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let id = |path: PathBuf| {
+            let is_record = path.extension().is_some_and(|extension| extension == RECORD);
+            is_record.then(|| path.file_stem()?.to_str().map(str::to_owned))?
+        };
+        let mut ids: Vec<String> =
+            entries.take(MAX_ENTRIES).filter_map(|entry| id(entry.path())).collect();
+        gnoma_core::sort::sort(&mut ids);
+        ids.reverse();
+        ids
+    }
+
+    fn delete_oldest(&self) {
+        for id in self.ids().into_iter().skip(MAX_RUNS) {
+            for ending in [RECORD, LOCK] {
+                let _missing = fs::remove_file(self.path(&id, ending));
+            }
+        }
+    }
+
+    fn path(&self, id: &str, ending: &str) -> PathBuf {
+        self.folder.join(format!("{id}.{ending}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::{
+        super::{parse_task, plan_task},
+        *,
+    };
+
+    fn run(id: &str) -> RunRecord {
+        let tasks = HashMap::from([("t".to_owned(), parse_task("t", "x").unwrap())]);
+        let plan = plan_task("t", &[], &tasks).unwrap();
+        RunRecord::new(id.to_owned(), &plan, "s".to_owned(), 1)
+    }
+
+    #[test]
+    fn runs_are_saved_found_limited_and_held_by_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = RunStore::new(folder.path().join("runs"));
+        assert!(store.runs(None).is_empty());
+        for at in 0..MAX_RUNS + 3 {
+            store.save(&run(&format!("{at:05}"))).unwrap();
+        }
+        let runs = store.runs(Some("t"));
+        assert_eq!((runs.len(), &*runs[0].id), (MAX_RUNS, "00202"));
+        assert!(store.runs(Some("other")).is_empty());
+        assert!(
+            store.run("00100").is_ok() && store.run("../x").is_err() && store.run("0").is_err()
+        );
+        fs::write(folder.path().join("runs/99999.json"), "{").unwrap();
+        assert_eq!(store.runs(None).len(), MAX_RUNS - 1);
+        let held = store.lock("00100").unwrap();
+        assert!(matches!(store.lock("00100"), Err(StoreError::Busy)));
+        drop(held);
+        assert!(store.lock("00100").is_ok());
+    }
+
+    #[test]
+    fn record_that_cannot_be_written_leaves_the_earlier_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = RunStore::new(folder.path().join("file"));
+        fs::write(folder.path().join("file"), "").unwrap();
+        let error = store.save(&run("1")).unwrap_err().to_string();
+        assert!(error.starts_with("cannot record the run in "), "{error}");
+    }
+}

@@ -1,0 +1,162 @@
+//! The state of a session's task, and what all parts of the task do with it.
+
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::Duration,
+};
+
+use gnoma_core::{
+    CallId, Command, Event,
+    protocol::{Detach, ProcessEvent, Reply, Request, RequestError, SessionView},
+    store::SessionId,
+    tool::BoxFuture,
+};
+use tokio::{task::JoinSet, time::Instant};
+
+use super::{
+    command::closed,
+    engine::Engine,
+    handle::{Remembered, busy},
+    log::EventLog,
+    ports::{Opened, Services},
+    replier::Replier,
+    replies::Outcome,
+    shared::Shared,
+    task_run::SessionTasks,
+};
+use crate::Notices;
+
+/// Commands that may wait for a session that is being opened.
+const MAX_WAITING: usize = 64;
+/// Requests that are answered beside the conversation at once.
+pub(super) const MAX_WORK: usize = 16;
+/// How long a session that nothing was said in waits for a subscriber.
+pub(super) const SUBSCRIBER_PATIENCE: Duration = Duration::from_secs(60);
+
+/// A session's task.
+pub(super) struct Actor {
+    pub(super) shared: Weak<Shared>,
+    pub(super) id: SessionId,
+    pub(super) log: EventLog,
+    pub(super) services: Arc<dyn Services>,
+    pub(super) detach: Detach,
+    pub(super) kept: Arc<Mutex<Remembered>>,
+    pub(super) notices: Notices,
+    pub(super) engine: Engine,
+    /// Commands for the engine that is being opened.
+    pub(super) waiting: Vec<Command>,
+    /// Questions that were answered and not decided yet.
+    pub(super) answered: HashSet<CallId>,
+    /// Requests that are being answered beside the conversation.
+    pub(super) work: JoinSet<()>,
+    /// When it is looked at whether a session that nobody sees should end.
+    pub(super) deserted: Option<Instant>,
+    /// Somebody subscribed once.
+    pub(super) was_seen: bool,
+    /// It ends once what is being changed is changed.
+    pub(super) is_closing: bool,
+    /// The run of a task that goes on, and the task that was drafted last.
+    pub(super) tasks: SessionTasks,
+}
+
+impl Actor {
+    /// The task of a session that is being opened.
+    pub(super) fn new(
+        shared: Weak<Shared>,
+        log: EventLog,
+        kept: Arc<Mutex<Remembered>>,
+        notices: Notices,
+        opening: BoxFuture<'static, Result<Opened, RequestError>>,
+    ) -> Self {
+        let id = log.with_view(|view| view.session.clone());
+        let remembered = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let (services, detach) = (Arc::clone(&remembered.services), remembered.spec.detach);
+        drop(remembered);
+        Self {
+            shared,
+            id,
+            log,
+            services,
+            detach,
+            kept,
+            notices,
+            engine: Engine::Opening(opening),
+            waiting: Vec::new(),
+            answered: HashSet::new(),
+            work: JoinSet::new(),
+            deserted: (detach == Detach::Close).then(|| Instant::now() + SUBSCRIBER_PATIENCE),
+            was_seen: false,
+            is_closing: false,
+            tasks: SessionTasks::default(),
+        }
+    }
+
+    pub(super) fn kept(&self) -> MutexGuard<'_, Remembered> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn push(&self, event: Event) {
+        let now_ms = self.shared.upgrade().map_or(0, |shared| shared.opener.now_ms());
+        self.log.push(event, now_ms);
+    }
+
+    /// Tells the process's clients, and what works beside it, how the session is now.
+    pub(super) fn tell_change(&self) {
+        self.tell_use();
+        let Some(shared) = self.shared.upgrade() else { return };
+        let status = self.log.with_view(SessionView::status);
+        let (state, questions) = (status.state, status.questions);
+        shared.tell(ProcessEvent::Changed { session: self.id.clone(), state, questions });
+    }
+
+    pub(super) fn tell_use(&self) {
+        if let Engine::Open(opened) = &self.engine {
+            opened.beside.used(!self.log.is_idle());
+        }
+    }
+
+    /// Hands a command to the engine, or keeps it for the one that is being opened.
+    pub(super) fn command(&mut self, command: Command) -> Outcome {
+        let begins = matches!(command, Command::Send { .. } | Command::RunStep(_));
+        match &self.engine {
+            Engine::Open(opened) => {
+                let answered = match &command {
+                    Command::Answer { call, .. } => Some(call.clone()),
+                    _ => None,
+                };
+                if !opened.engine.tell(command) {
+                    return Err(busy());
+                }
+                self.answered.extend(answered);
+            }
+            Engine::Changing(_) if self.is_closing => return Err(closed()),
+            Engine::Opening(_) | Engine::Changing(_) if self.waiting.len() < MAX_WAITING => {
+                self.waiting.push(command);
+            }
+            Engine::Opening(_) | Engine::Changing(_) => return Err(busy()),
+            Engine::Gone => return Err(closed()),
+        }
+        self.tasks.expects_turn |= begins;
+        Ok(Reply::Done)
+    }
+
+    /// Has a request answered by what knows the project.
+    pub(super) fn answer_beside(&mut self, request: Request, replier: Replier) {
+        if self.work.len() >= MAX_WORK {
+            return replier.reply(Err(busy()));
+        }
+        let title = match &request {
+            Request::Rename { title } => Some((title.trim().to_owned(), Arc::clone(&self.kept))),
+            _ => None,
+        };
+        let answer = self.services.answer(request);
+        self.work.spawn(async move {
+            let outcome = answer.await;
+            if let (Ok(_), Some((title, kept))) = (&outcome, title) {
+                kept.lock().unwrap_or_else(PoisonError::into_inner).title = Some(title);
+            }
+            replier.reply(outcome);
+        });
+    }
+}

@@ -1,0 +1,161 @@
+//! Folds the events of a turn into the end of a step. Pure.
+
+use gnoma_core::{
+    Event, Role, StopReason, ToolResult, cut, protocol::TaskStepState, session::Outcome,
+};
+use gnoma_engine::gate::NOBODY_TO_ASK;
+use gnoma_extend::tasks::StepResult;
+
+/// Bytes at the end of a failed command's output that say why it failed.
+const MAX_WHY_BYTES: usize = 400;
+
+/// Folds the events of a step's turn.
+#[derive(Debug, Default)]
+pub(super) struct StepFold {
+    is_command: bool,
+    /// The command has run; an error is the end of what it printed, or why it did not run.
+    command: Option<Result<(), String>>,
+    /// A model has said something, or a call has succeeded.
+    has_result: bool,
+    /// The reason why a call was denied because nobody could be asked.
+    unasked: Option<String>,
+    outcome: Option<Outcome>,
+    micro_usd: u64,
+}
+
+impl StepFold {
+    /// Begins a turn; `is_command`: it runs a command, and no model answers.
+    pub(super) fn new(is_command: bool) -> Self {
+        Self { is_command, ..Self::default() }
+    }
+
+    /// Takes in what happened.
+    pub(super) fn apply(&mut self, event: &Event) {
+        match event {
+            Event::Appended(message) => {
+                self.has_result |=
+                    message.role() == Role::Assistant && !message.text_content().trim().is_empty();
+            }
+            Event::ToolEnded { result, .. } => {
+                self.has_result |= !result.is_error;
+                if self.is_command && self.command.is_none() {
+                    self.command = Some(if result.is_error { Err(why(result)) } else { Ok(()) });
+                }
+            }
+            Event::PermissionDecided { allowed: false, reason, .. } => {
+                if reason.contains(NOBODY_TO_ASK) {
+                    self.unasked.get_or_insert_with(|| reason.clone());
+                }
+                if self.is_command {
+                    self.command = Some(Err(format!("the command was denied: {reason}")));
+                }
+            }
+            Event::Cost { call_micro_usd, .. } => {
+                self.micro_usd = self.micro_usd.saturating_add(call_micro_usd.unwrap_or_default());
+            }
+            Event::TurnEnded { outcome, .. } => self.outcome = Some(outcome.clone()),
+            _ => (),
+        }
+    }
+
+    /// Returns how the step ended, once the session is idle.
+    pub(super) fn finish(self) -> StepResult {
+        let micro_usd = self.micro_usd;
+        let (state, why) = self.state();
+        StepResult { state, why, micro_usd, answer: None }
+    }
+
+    fn state(self) -> (TaskStepState, String) {
+        let failed = |why: &str| (TaskStepState::Failed, why.to_owned());
+        match self.outcome {
+            Some(Outcome::Cancelled) | None => {
+                (TaskStepState::Stopped, "you stopped the turn".to_owned())
+            }
+            Some(Outcome::Complete { stop }) => match (stop, self.command, self.unasked) {
+                (_, Some(Ok(())), _) if self.is_command => (TaskStepState::Done, String::new()),
+                (_, Some(Err(why)), _) if self.is_command => (TaskStepState::Failed, why),
+                (_, _, _) if self.is_command => failed("this session cannot run commands"),
+                (StopReason::Refusal | StopReason::ContentFilter, ..) => {
+                    failed("the model refused")
+                }
+                (_, _, Some(why)) => (TaskStepState::Failed, format!("a call was denied: {why}")),
+                _ if self.has_result => (TaskStepState::Done, String::new()),
+                _ => failed("the model gave an empty answer"),
+            },
+            Some(Outcome::RoundLimit { rounds }) => {
+                (TaskStepState::Failed, format!("it reached the limit of {rounds} model calls"))
+            }
+            Some(Outcome::Unfit { why, .. }) => (TaskStepState::Failed, why),
+            Some(Outcome::Stuck { what }) => (TaskStepState::Failed, what),
+            Some(Outcome::Failed { error, .. }) => (TaskStepState::Failed, error.to_string()),
+        }
+    }
+}
+
+fn why(result: &ToolResult) -> String {
+    let text = result.joined_text();
+    let text = text.trim_end();
+    let end = cut::tail(text, MAX_WHY_BYTES).trim();
+    format!("the command failed: {end}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use gnoma_core::{CallId, Message, RawJson, ToolCall, Usage};
+
+    use super::*;
+
+    fn ended(is_error: bool, text: &str) -> Event {
+        let call = ToolCall::new(CallId::new("c"), "bash", RawJson::empty_object());
+        let result = ToolResult::text(&call, text, is_error);
+        Event::ToolEnded { call, result, diff: None, duration_ms: 1 }
+    }
+
+    fn over(outcome: Outcome) -> Event {
+        let (undelivered, answer) = (Vec::new(), None);
+        Event::TurnEnded { outcome, rounds: 1, usage: Usage::default(), undelivered, answer }
+    }
+
+    fn denied(reason: &str) -> Event {
+        Event::PermissionDecided {
+            call: CallId::new("c"),
+            allowed: false,
+            reason: reason.to_owned(),
+        }
+    }
+
+    fn result(is_command: bool, events: &[Event]) -> (TaskStepState, String) {
+        let mut fold = StepFold::new(is_command);
+        events.iter().for_each(|event| fold.apply(event));
+        let StepResult { state, why, .. } = fold.finish();
+        (state, why)
+    }
+
+    #[test]
+    fn step_ends_as_its_turn_and_its_command_did() {
+        use TaskStepState::{Done, Failed, Stopped};
+        let complete = || over(Outcome::Complete { stop: StopReason::EndTurn });
+        let said = || Event::Appended(Arc::new(Message::user_text("x")));
+        let cases: Vec<(bool, Vec<Event>, TaskStepState, &str)> = vec![
+            (true, vec![ended(false, "ok"), complete()], Done, ""),
+            (true, vec![ended(true, "boom"), complete()], Failed, "the command failed: boom"),
+            (true, vec![denied("no rule"), complete()], Failed, "denied: no rule"),
+            (true, vec![complete()], Failed, "cannot run commands"),
+            (true, vec![ended(false, ""), over(Outcome::Cancelled)], Stopped, "you stopped"),
+            (false, vec![ended(true, "x"), ended(false, "y"), complete()], Done, ""),
+            (false, vec![said(), complete()], Failed, "empty answer"),
+            (false, vec![denied(NOBODY_TO_ASK), ended(false, ""), complete()], Failed, "denied"),
+            (false, vec![denied("by a rule"), ended(false, ""), complete()], Done, ""),
+            (false, vec![over(Outcome::RoundLimit { rounds: 3 })], Failed, "limit of 3"),
+            (false, vec![over(Outcome::Complete { stop: StopReason::Refusal })], Failed, "refused"),
+            (false, vec![over(Outcome::Stuck { what: "w".into() })], Failed, "w"),
+            (false, vec![], Stopped, ""),
+        ];
+        for (is_command, events, state, part) in cases {
+            let (found, why) = result(is_command, &events);
+            assert!(found == state && why.contains(part), "{events:?}: {found:?} {why}");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The task files of a project, and which of them may run.
+
+use std::collections::HashMap;
+
+use gnoma_config::FileTrust;
+use gnoma_core::info::Choice;
+use gnoma_extend::{
+    BroughtBy, ExtendPlaces,
+    tasks::{
+        PlanError, PlannedAction, PlannedStep, StepKind, TaskDefinition, TaskFile, TaskPlan,
+        TaskProblem, find_tasks, plan_task, read_task_file,
+    },
+};
+
+use crate::{HostError, Project, Result, extensions};
+
+/// Characters of a step that are shown before a run.
+const MAX_SHOWN_CHARS: usize = 400;
+
+/// The tasks of a project.
+#[derive(Debug)]
+pub struct Tasks {
+    places: ExtendPlaces,
+    /// Those that can be read, sorted by name.
+    pub files: Vec<TaskFile>,
+    /// Files that cannot be used.
+    pub problems: Vec<TaskProblem>,
+}
+
+impl Tasks {
+    /// Finds the tasks of a project.
+    #[must_use]
+    pub fn find(project: &Project) -> Self {
+        let mut places = extensions::places(project);
+        let (files, problems) = find_tasks(&places);
+        // Trust is in the content of the files, so it is looked at after they were read.
+        places.is_trusted = extensions::trust(project.original()) == FileTrust::Trusted;
+        Self { places, files, problems }
+    }
+
+    /// Returns where the tasks come from.
+    #[must_use]
+    pub fn places(&self) -> &ExtendPlaces {
+        &self.places
+    }
+
+    /// Returns whether a task belongs to a project that the person has not trusted.
+    #[must_use]
+    pub fn waits_for_trust(&self, file: &TaskFile) -> bool {
+        file.by == BroughtBy::Project && !self.places.is_trusted
+    }
+
+    /// Returns a task by its name.
+    ///
+    /// # Errors
+    /// There is none, or its file is wrong.
+    pub fn file(&self, name: &str) -> Result<&TaskFile> {
+        if let Some(file) = self.files.iter().find(|file| file.task.name == name) {
+            return Ok(file);
+        }
+        if let Some(problem) = self.problems.iter().find(|problem| problem.name == name) {
+            return Err(HostError::usage(problem.to_string()));
+        }
+        let names = self.files.iter().map(|file| file.task.name.as_str());
+        let remedy = match gnoma_config::nearest(name, names) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "`gnoma task list` lists them, `gnoma task new NAME` makes one".to_owned(),
+        };
+        let error = HostError::usage(format!("there is no task `{}`", name.escape_debug()));
+        Err(HostError { remedy: Some(remedy), ..error })
+    }
+
+    /// Plans a run.
+    ///
+    /// # Errors
+    /// There is no such task, its project is not trusted, or an argument is wrong.
+    pub fn plan(&self, name: &str, arguments: &[String]) -> Result<TaskPlan> {
+        let file = self.file(name)?;
+        if self.waits_for_trust(file) {
+            return Err(self.untrusted(file));
+        }
+        let usable = self.files.iter().filter(|file| !self.waits_for_trust(file));
+        let usable: HashMap<String, TaskDefinition> =
+            usable.map(|file| (file.task.name.clone(), file.task.clone())).collect();
+        plan_task(name, arguments, &usable).map_err(|error| self.plan_error(&error))
+    }
+
+    /// Checks that the tasks which a task runs exist, get their arguments and form no circle. Values that a person must
+    /// give are not checked.
+    ///
+    /// # Errors
+    /// The first error, with its file and line.
+    pub fn check_links(&self, name: &str) -> Result<()> {
+        let all: HashMap<String, TaskDefinition> =
+            self.files.iter().map(|file| (file.task.name.clone(), file.task.clone())).collect();
+        match plan_task(name, &[], &all) {
+            Ok(_) | Err(PlanError::Argument(..)) => Ok(()),
+            Err(error) => Err(HostError::usage(error.to_string())),
+        }
+    }
+
+    fn plan_error(&self, error: &PlanError) -> HostError {
+        if let PlanError::UnknownTask { named, .. } = error
+            && let Some(file) = self.files.iter().find(|file| file.task.name == *named)
+        {
+            return self.untrusted(file);
+        }
+        HostError::usage(error.to_string())
+    }
+
+    fn untrusted(&self, file: &TaskFile) -> HostError {
+        let (name, path) = (&file.task.name, self.places.shown(&file.path));
+        let error = HostError::usage(format!(
+            "the project's task `{name}` ({path}) does not run, because you have not trusted the project yet"
+        ));
+        let remedy = "`gnoma trust` shows what that would allow, and asks".to_owned();
+        HostError { remedy: Some(remedy), ..error }
+    }
+
+    /// Returns the tasks as choices, with their arguments.
+    pub(super) fn choices(&self) -> Vec<Choice> {
+        let choice = |file: &TaskFile| {
+            let waits = if self.waits_for_trust(file) { " (needs `gnoma trust`)" } else { "" };
+            Choice {
+                name: file.task.usage(),
+                about: format!("{}{waits}", file.task.description),
+                ..Choice::default()
+            }
+        };
+        self.files.iter().map(choice).collect()
+    }
+
+    /// Describes a task: its arguments, and its steps as the file has them.
+    ///
+    /// # Errors
+    /// There is none, or its file is wrong.
+    pub fn describe(&self, name: &str) -> Result<String> {
+        let file = self.file(name)?;
+        let text = std::fs::read_to_string(&file.path);
+        let text = text.map_err(|error| HostError::failure(error.to_string()))?;
+        let waits = if self.waits_for_trust(file) {
+            "It does not run until you trust the project: `gnoma trust`.\n"
+        } else {
+            ""
+        };
+        Ok(format!(
+            "{}: {}\nfrom {}, {} steps\n{waits}\n{}\n",
+            file.task.usage(),
+            file.task.description,
+            self.places.shown(&file.path),
+            file.task.steps.len(),
+            text.trim_end()
+        ))
+    }
+}
+
+/// Checks one file as a task of the person's.
+///
+/// # Errors
+/// The first error, with its line.
+pub fn check_file(project: &Project, path: &std::path::Path) -> Result<TaskFile, TaskProblem> {
+    read_task_file(&extensions::places(project), BroughtBy::User, path)
+}
+
+/// Describes what a step would do, for a run that only shows it.
+#[must_use]
+pub fn describe_step(step: &PlannedStep) -> String {
+    let text = match step.action(None) {
+        PlannedAction::Prompt(text) | PlannedAction::Command(text) => text,
+        PlannedAction::Question { text, choices } if choices.is_empty() => text,
+        PlannedAction::Question { text, choices } => format!("{text} ({})", choices.join(", ")),
+    };
+    gnoma_core::cut::head_chars(&text, MAX_SHOWN_CHARS).to_owned()
+}
+
+/// Returns the command of a step that is one.
+#[must_use]
+pub fn step_command(step: &PlannedStep) -> Option<String> {
+    match (step.kind(), step.action(None)) {
+        (StepKind::Command, PlannedAction::Command(command)) => Some(command),
+        _ => None,
+    }
+}

@@ -1,0 +1,92 @@
+//! The tasks of a project: which there are, which may run, and what is recorded of their runs.
+//!
+//! The live session drives a run (`live::task_run`); this module reads files and writes records for it.
+
+mod catalog;
+mod draft;
+mod history;
+mod run;
+
+use std::sync::Arc;
+
+use gnoma_core::{
+    protocol::{Reply, RequestError, TaskRequest},
+    store::SessionId,
+};
+
+pub use self::{
+    catalog::{Tasks, check_file, describe_step, step_command},
+    draft::{DraftedTask, write_task},
+    history::{describe_history, run_store},
+    run::{PreparedRun, restricted_mode, resumable_run},
+};
+use self::{
+    draft::{draft, save_draft},
+    run::prepare_run,
+};
+use crate::{HostError, Project, Result, off_loop::off_loop};
+
+/// The tasks of the project of a live session.
+#[derive(Clone)]
+pub struct SessionTaskFiles {
+    project: Arc<Project>,
+    /// The session's id in the store, once it has one.
+    stored: Option<SessionId>,
+}
+
+impl SessionTaskFiles {
+    pub(crate) fn new(project: Arc<Project>, stored: Option<SessionId>) -> Self {
+        Self { project, stored }
+    }
+
+    /// Prepares a run of a task in the session, or the continuation of one. Runs nothing.
+    ///
+    /// # Errors
+    /// The task cannot run, or nothing can continue.
+    pub(crate) async fn prepare_run(
+        self,
+        session: SessionId,
+        request: TaskRequest,
+    ) -> Result<PreparedRun, RequestError> {
+        let session = self.stored.unwrap_or(session);
+        let project = self.project;
+        Ok(off_loop(|| async move { prepare_run(&project, &session, request) }).await?)
+    }
+
+    /// Makes a task of what the person has said in the session, the oldest message first.
+    ///
+    /// # Errors
+    /// The name is taken or none, or nothing was said that can be a step.
+    pub(crate) async fn draft(
+        self,
+        session: SessionId,
+        name: String,
+        messages: Vec<String>,
+    ) -> Result<DraftedTask, RequestError> {
+        let session = self.stored.unwrap_or(session);
+        let project = self.project;
+        Ok(off_loop(|| async move { draft(&project, &session, &name, &messages) }).await?)
+    }
+
+    /// Writes a task that was drafted as a new file. Says where.
+    ///
+    /// # Errors
+    /// The file exists or cannot be written.
+    pub(crate) async fn save(self, drafted: DraftedTask) -> Result<String, RequestError> {
+        let project = self.project;
+        Ok(off_loop(|| async move { save_draft(&project, &drafted) }).await?)
+    }
+}
+
+/// Answers what is asked about tasks and runs nothing.
+pub(crate) fn answer(project: &Project, request: &TaskRequest) -> Result<Reply> {
+    Ok(match request {
+        TaskRequest::List => Reply::Choices(Tasks::find(project).choices()),
+        TaskRequest::Show { name } => Reply::Text(Tasks::find(project).describe(name)?),
+        TaskRequest::History { name } => Reply::Text(describe_history(project, name)),
+        TaskRequest::Run { .. }
+        | TaskRequest::Resume { .. }
+        | TaskRequest::Draft { .. }
+        | TaskRequest::Save { .. } => return Err(HostError::usage("the session itself does this")),
+    })
+}

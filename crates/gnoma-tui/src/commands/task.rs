@@ -1,0 +1,97 @@
+//! `/task`: runs, resumes, lists, shows and saves tasks.
+
+use gnoma_core::{
+    info::Choice,
+    protocol::{Request, TaskRequest, TaskResumeChoice},
+};
+
+use super::slash::Slash;
+use crate::{
+    app::{LayerChoice, Sought, State},
+    ask::Purpose,
+    diff,
+    picker::Row,
+};
+
+/// Lines of a new task that are shown.
+const MAX_LINES: usize = 400;
+
+pub(super) const COMMAND: Slash = Slash {
+    name: "task",
+    aliases: &["tasks"],
+    arguments: "[name …]",
+    about: "run a task, or list, resume and save them",
+    run,
+};
+
+fn run(state: &mut State, argument: &str) {
+    let (word, rest) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
+    let rest = rest.trim();
+    let name = || rest.to_owned();
+    match word {
+        "" | "list" => state.look_up(Sought::Tasks, Request::Task(TaskRequest::List), ""),
+        "show" => explain(state, TaskRequest::Show { name: name() }),
+        "history" => explain(state, TaskRequest::History { name: name() }),
+        "resume" => resume(state, rest),
+        "save" if rest.is_empty() => {
+            state.hint("Type a name for the task, as in `/task save release`");
+        }
+        "save" => {
+            let request = Request::Task(TaskRequest::Draft { name: name() });
+            state.look_up(Sought::TaskDraft, request, rest);
+        }
+        _ => start(state, TaskRequest::Run { line: argument.to_owned() }),
+    }
+}
+
+fn explain(state: &mut State, request: TaskRequest) {
+    state.look_up(Sought::Explanation, Request::Task(request), "");
+}
+
+fn resume(state: &mut State, choice: &str) {
+    let choice = match choice {
+        "" => None,
+        "again" => Some(TaskResumeChoice::Again),
+        "skip" => Some(TaskResumeChoice::Skip),
+        _ => return state.hint("Type `/task resume`, `/task resume again` or `/task resume skip`"),
+    };
+    start(state, TaskRequest::Resume { run: String::new(), choice });
+}
+
+fn start(state: &mut State, request: TaskRequest) {
+    if !state.is_idle() {
+        return state.hint("Turn running. Press Esc to stop it first");
+    }
+    // The session tells of each step and of the end.
+    state.request(Request::Task(request), Purpose::Order);
+}
+
+/// Runs a task that was chosen by its line of usage; one that needs arguments is written into the editor.
+pub(crate) fn choose(state: &mut State, usage: &str) {
+    let mut words = usage.split_whitespace();
+    let name = words.next().unwrap_or_default();
+    if words.any(|word| !word.starts_with('[')) {
+        return state.write(&format!("/task {name} "));
+    }
+    start(state, TaskRequest::Run { line: name.to_owned() });
+}
+
+/// Offers the tasks.
+pub(super) fn show(state: &mut State, tasks: Vec<Choice>) {
+    if tasks.is_empty() {
+        return state
+            .note("No tasks. `/task save NAME` makes one of this session, `gnoma task new NAME` an example");
+    }
+    let row =
+        |task: Choice| (Row::new(task.name.clone(), task.about), LayerChoice::Task(task.name));
+    let rows = tasks.into_iter().map(row).collect();
+    state.pick_or_say("Task", "task", rows, "");
+}
+
+/// Shows a task that was drafted, and asks whether to save it.
+pub(super) fn show_draft(state: &mut State, text: &str, name: &str) {
+    let lines = diff::named(text, state.size.width, MAX_LINES);
+    state.say(lines);
+    let request = Request::Task(TaskRequest::Save { name: name.to_owned() });
+    state.confirm(&format!("Save the task {name}?"), LayerChoice::Report(request));
+}

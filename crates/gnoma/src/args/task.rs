@@ -1,0 +1,80 @@
+//! Arguments about tasks.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+
+/// What can be done with tasks.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum TaskSub {
+    /// List tasks.
+    List,
+    /// Print a task.
+    Show {
+        /// The task.
+        name: String,
+    },
+    /// Run a task: its steps in order, in a session, up to the first one that fails.
+    ///
+    /// Arguments follow the name in order, or as name=value. Exits as a prompt does: 0 if all steps are done, 4 if
+    /// a step needed approval and nobody was there to ask, and 1 if a step failed for another reason.
+    Run(TaskRunArgs),
+    /// Open a task in your editor ($VISUAL, $EDITOR), and check it afterwards.
+    Edit {
+        /// The task.
+        name: String,
+    },
+    /// Write a new task that works as it is, to edit.
+    New {
+        /// The task.
+        name: String,
+        /// Write it into the project (.gnoma/tasks) instead of your own settings.
+        #[arg(long)]
+        project: bool,
+    },
+    /// Check task files. Exits with 1 if one is wrong.
+    Check {
+        /// The files [default: those of all tasks].
+        files: Vec<PathBuf>,
+        /// Print the JSON Schema of the fields instead.
+        #[arg(long, conflicts_with = "files")]
+        schema: bool,
+    },
+    /// Delete a task after a yes. What is recorded of its runs stays.
+    Delete {
+        /// The task.
+        name: String,
+        /// Delete it without a question.
+        #[arg(long, short)]
+        yes: bool,
+    },
+    /// List the last runs of a task, or of all.
+    History {
+        /// The task.
+        name: Option<String>,
+    },
+}
+
+/// What a task is run with.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct TaskRunArgs {
+    /// The task and its arguments; with --resume a run or the name of a task.
+    #[arg(value_name = "NAME|ARGUMENT")]
+    pub words: Vec<String>,
+
+    /// Show the steps and what the guard says of each command. Runs nothing and calls no model.
+    #[arg(long, conflicts_with = "resume")]
+    pub dry_run: bool,
+
+    /// Continue the last run that did not end well, behind its last whole step.
+    #[arg(long)]
+    pub resume: bool,
+
+    /// Run the step again that failed or was interrupted.
+    #[arg(long, conflicts_with = "skip")]
+    pub again: bool,
+
+    /// Leave out the step that failed or was interrupted.
+    #[arg(long)]
+    pub skip: bool,
+}

@@ -1,0 +1,165 @@
+//! `gnoma task`: lists, shows, makes, checks and deletes tasks, and shows their runs.
+
+use std::{path::PathBuf, process::Command};
+
+use anyhow::Result;
+use gnoma_extend::tasks::{is_task_name, new_task_text, task_file_path, task_schema};
+use gnoma_host::{
+    HostError, Project,
+    tasks::{Tasks, check_file, describe_history, write_task},
+};
+
+use super::{
+    common::{print, print_json, project},
+    task_run,
+};
+use crate::{
+    args::{TaskSub, TurnArgs},
+    environment::ProcessEnvironment,
+    report::{self, Exit},
+    table, terminal,
+};
+
+/// The editor if the person has named none.
+const USUAL_EDITOR: &str = "vi";
+
+pub(super) async fn run(
+    what: &TaskSub,
+    args: &TurnArgs,
+    around: &ProcessEnvironment,
+) -> Result<Exit> {
+    match what {
+        TaskSub::Run(how) => task_run::run(how, args, around).await,
+        TaskSub::Check { schema: true, .. } => print_json(&task_schema()),
+        TaskSub::Check { files, .. } => check(files, &project(args, around)?, around),
+        TaskSub::List => list(&project(args, around)?),
+        TaskSub::Show { name } => print(&Tasks::find(&project(args, around)?).describe(name)?),
+        TaskSub::Edit { name } => edit(name, &project(args, around)?, around),
+        TaskSub::New { name, project: is_project } => {
+            new(name, *is_project, &project(args, around)?)
+        }
+        TaskSub::Delete { name, yes } => delete(name, *yes, &project(args, around)?, around),
+        TaskSub::History { name } => {
+            let project = project(args, around)?;
+            print(&describe_history(&project, name.as_deref().unwrap_or_default()))
+        }
+    }
+}
+
+fn list(project: &Project) -> Result<Exit> {
+    let tasks = Tasks::find(project);
+    for problem in &tasks.problems {
+        report::say(format_args!("warning: left out: {problem}"));
+    }
+    let rows = tasks.files.iter().map(|file| {
+        let use_of = if tasks.waits_for_trust(file) { "needs `gnoma trust`" } else { "yes" };
+        [file.task.usage(), file.by.to_string(), use_of.to_owned(), file.task.description.clone()]
+    });
+    let text = table::lines(["task", "from", "runs", "what it does"], rows);
+    if text.is_empty() {
+        return print("no tasks. `gnoma task new NAME` writes one to edit\n");
+    }
+    print(&text)
+}
+
+/// Checks files, or all tasks: those that cannot be read, and those that cannot be planned.
+fn check(files: &[PathBuf], project: &Project, around: &ProcessEnvironment) -> Result<Exit> {
+    let (mut text, mut is_valid) = (String::new(), true);
+    let mut tell = |line: String, is_fine: bool| {
+        is_valid &= is_fine;
+        text.push_str(&line);
+        text.push('\n');
+    };
+    if files.is_empty() {
+        let tasks = Tasks::find(project);
+        for file in &tasks.files {
+            match tasks.check_links(&file.task.name) {
+                Ok(()) => tell(format!("{}: valid", tasks.places().shown(&file.path)), true),
+                Err(error) => tell(error.to_string(), false),
+            }
+        }
+        for problem in &tasks.problems {
+            tell(problem.to_string(), false);
+        }
+    }
+    for file in files {
+        match check_file(project, &around.cwd.join(file)) {
+            Ok(_) => tell(format!("{}: valid", file.display()), true),
+            Err(problem) => tell(problem.to_string(), false),
+        }
+    }
+    print(&text)?;
+    Ok(if is_valid { Exit::Done } else { Exit::Failed })
+}
+
+fn new(name: &str, in_project: bool, project: &Project) -> Result<Exit> {
+    if !is_task_name(name) {
+        let cause = format!("`{}` cannot name a task", name.escape_debug());
+        let remedy = Some("use letters, digits, `-` and `_`".to_owned());
+        return Err(HostError { remedy, ..HostError::usage(cause) }.into());
+    }
+    let tasks = Tasks::find(project);
+    let path = task_file_path(tasks.places(), name, in_project);
+    let shown = tasks.places().shown(&path);
+    if path.symlink_metadata().is_ok() {
+        let remedy = Some(format!("`gnoma task edit {name}` changes it"));
+        return Err(HostError { remedy, ..HostError::usage(format!("{shown} exists")) }.into());
+    }
+    write_task(&path, &new_task_text(name))?;
+    let trust =
+        if in_project { ". Trust the project again before it runs: `gnoma trust`" } else { "" };
+    print(&format!(
+        "wrote {shown}. `gnoma task edit {name}` changes it, `gnoma task run {name}` runs it{trust}\n"
+    ))
+}
+
+fn edit(name: &str, project: &Project, around: &ProcessEnvironment) -> Result<Exit> {
+    let tasks = Tasks::find(project);
+    // A file that is wrong is edited as well.
+    let [own, projects] = [false, true].map(|it| task_file_path(tasks.places(), name, it));
+    let path =
+        if is_task_name(name) { [projects, own].into_iter().find(|it| it.is_file()) } else { None };
+    let Some(path) = path else {
+        return Err(tasks
+            .file(name)
+            .err()
+            .unwrap_or_else(|| HostError::usage("no such task"))
+            .into());
+    };
+    let editor = around.var("VISUAL").or_else(|| around.var("EDITOR")).unwrap_or(USUAL_EDITOR);
+    // The variable may have options behind the program.
+    let line = format!("{editor} \"$@\"");
+    let ended = Command::new("/bin/sh").args(["-c", &line, "sh"]).arg(&path).status();
+    let failed = |why: String| HostError::failure(format!("cannot use `{editor}`: {why}"));
+    let status = ended.map_err(|error| failed(error.to_string()))?;
+    if !status.success() {
+        return Err(failed(format!("it ended with {status}")).into());
+    }
+    check(&[path], project, around)
+}
+
+fn delete(
+    name: &str,
+    is_confirmed: bool,
+    project: &Project,
+    around: &ProcessEnvironment,
+) -> Result<Exit> {
+    let tasks = Tasks::find(project);
+    let file = tasks.file(name)?;
+    let shown = tasks.places().shown(&file.path);
+    if !is_confirmed {
+        let Some(terminal) = terminal::open(around) else {
+            let error =
+                HostError::usage(format!("{shown} was not deleted: nobody can be asked here"));
+            let remedy = Some("`--yes` deletes it without a question".to_owned());
+            return Err(HostError { remedy, ..error }.into());
+        };
+        if !terminal::is_yes(&terminal, &format!("Delete {shown}? [y/N] ")) {
+            print(&format!("{shown} was not deleted\n"))?;
+            return Ok(Exit::Failed);
+        }
+    }
+    std::fs::remove_file(&file.path)
+        .map_err(|error| HostError::failure(format!("cannot delete {shown}: {error}")))?;
+    print(&format!("deleted {shown}\n"))
+}

@@ -1,0 +1,180 @@
+//! `gnoma task run`: runs a task without a window, or shows what a run would do.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use gnoma_core::{
+    protocol::{SessionSpec, Start, TaskRequest, TaskResumeChoice},
+    store::SessionId,
+};
+use gnoma_host::{
+    HostError, Project, Shared, guarding,
+    live::Host,
+    opening::Projects,
+    past::Past,
+    session,
+    tasks::{Tasks, describe_step, restricted_mode, resumable_run, run_store, step_command},
+};
+
+use super::common::{print, print_data, project as open_project, refuse_closed_stdout};
+use crate::{
+    args::{OutputFormat, TaskRunArgs, TurnArgs},
+    environment::ProcessEnvironment,
+    front::{Asker, Attached, Front, json},
+    lowering::Asked,
+    report::{self, Exit},
+};
+
+pub(super) async fn run(
+    how: &TaskRunArgs,
+    args: &TurnArgs,
+    around: &ProcessEnvironment,
+) -> Result<Exit> {
+    let ran =
+        if how.dry_run { dry_run(how, args, around) } else { run_steps(how, args, around).await };
+    if let Err(error) = &ran
+        && args.output_format != OutputFormat::Text
+    {
+        // Who reads JSON gets an object at the end, also if nothing could begin.
+        print_data(&json::failure(error))?;
+    }
+    ran
+}
+
+async fn run_steps(
+    how: &TaskRunArgs,
+    args: &TurnArgs,
+    around: &ProcessEnvironment,
+) -> Result<Exit> {
+    refuse_closed_stdout()?;
+    let Asked { mut spec, chooses, .. } = Asked::of(args, around);
+    // An option of gnoma's own moves behind the command before it is read: `--resume` is one there, too.
+    let resumes = how.resume || chooses;
+    if chooses {
+        spec.start = Start::New;
+    }
+    let asker = (args.output_format == OutputFormat::Text).then(|| Asker::of_terminal(around));
+    let asker = asker.flatten();
+    spec.interactive = asker.is_some();
+    let project = Project::open(spec, report::notices(), Shared::default())?;
+    project.refuse_whole_system()?;
+    let mut spec = project.spec.clone();
+    let request = if resumes {
+        let (start, request) = resume_request(how, &project).await?;
+        spec.start = start;
+        request
+    } else {
+        // What cannot run is refused before a session begins.
+        let (name, arguments) = name_and_arguments(how)?;
+        Tasks::find(&project).plan(name, arguments)?;
+        TaskRequest::Run { line: quoted_line(&how.words) }
+    };
+    let front = Front::new(args.output_format, around, Arc::clone(&project.firewall), None);
+    let host = Host::new(Projects::for_one_turn(project));
+    let session = open_session(&host, &mut spec, around).await?;
+    let exit = front.task(session, request, asker, args.output_format).await;
+    host.shut_down().await;
+    exit
+}
+
+async fn open_session(
+    host: &Host,
+    spec: &mut SessionSpec,
+    around: &ProcessEnvironment,
+) -> Result<Attached> {
+    Attached::open(host, spec, around).await
+}
+
+/// The session of the run that continues, and the request that continues it.
+async fn resume_request(how: &TaskRunArgs, project: &Project) -> Result<(Start, TaskRequest)> {
+    let nothing =
+        || HostError::usage("nothing is recorded in incognito, so there is no run to resume");
+    let store = run_store(project).ok_or_else(nothing)?;
+    let wanted = how.words.first().map(String::as_str).unwrap_or_default();
+    let run = resumable_run(&store, wanted, None)?;
+    let choice = match (how.again, how.skip) {
+        (true, _) => Some(TaskResumeChoice::Again),
+        (false, true) => Some(TaskResumeChoice::Skip),
+        (false, false) => None,
+    };
+    let session = SessionId::new(run.session.as_str());
+    // A process that was killed early may have stored nothing of its session.
+    let is_stored = match Past::open(project) {
+        Ok(past) => past.session(Some(session.as_str())).await.is_ok(),
+        Err(_) => false,
+    };
+    let start = if is_stored {
+        Start::Stored { id: session.to_string(), fork: false }
+    } else {
+        report::say("note: the session of the run was not saved; it continues in a new one");
+        Start::New
+    };
+    Ok((start, TaskRequest::Resume { run: run.id, choice }))
+}
+
+fn name_and_arguments(how: &TaskRunArgs) -> Result<(&str, &[String]), HostError> {
+    let missing = || HostError {
+        remedy: Some("`gnoma task list` lists them".to_owned()),
+        ..HostError::usage("no task is named")
+    };
+    let (name, arguments) = how.words.split_first().ok_or_else(missing)?;
+    Ok((name, arguments))
+}
+
+/// The words as a line from which the same words are read again.
+fn quoted_line(words: &[String]) -> String {
+    let quoted = |word: &String| format!("'{}'", word.replace('\'', r#"'"'"'"#));
+    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+/// Shows the steps of a run, and what the guard says of each command. Runs nothing.
+fn dry_run(how: &TaskRunArgs, args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
+    let project = open_project(args, around)?;
+    let (name, arguments) = name_and_arguments(how)?;
+    let plan = Tasks::find(&project).plan(name, arguments)?;
+    let place = guarding::place(&project.guard, &project.places, &project.spec, None);
+    let permissions = session::permissions(&project)?;
+    let mode = restricted_mode(project.guard.permission.mode, &plan.modes);
+    if args.output_format != OutputFormat::Text {
+        let steps = plan.steps.iter().map(|step| {
+            let explained = step_command(step)
+                .map(|command| permissions.explain(mode, &place.world(), &command));
+            let verdict = explained.as_deref().and_then(verdict_line);
+            serde_json::json!({"title": step.title, "kind": step.kind().name(),
+                "model": step.model, "text": describe_step(step), "verdict": verdict})
+        });
+        let steps: Vec<_> = steps.collect();
+        let value = serde_json::json!({"type": "task_plan", "task": name, "mode": mode,
+            "arguments": plan.arguments.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
+            "steps": steps});
+        return print_data(&format!("{}\n", json::redacted(&value, &project.firewall)));
+    }
+    let mut text = format!("{name}: {} steps, mode {mode}; nothing is run\n", plan.steps.len());
+    for (number, step) in (1..).zip(&plan.steps) {
+        let model = step.model.as_ref().map_or_else(String::new, |model| format!(", {model}"));
+        text.push_str(&format!("\n{number}. {} ({}{model})\n", step.title, step.kind().name()));
+        text.extend(describe_step(step).lines().map(|line| format!("   {line}\n")));
+        if let Some(command) = step_command(step) {
+            let explained = permissions.explain(mode, &place.world(), &command);
+            let verdict = verdict_line(&explained).unwrap_or("unknown");
+            text.push_str(&format!("   → {verdict}\n"));
+        }
+    }
+    print(&text)
+}
+
+/// The verdict in what the guard explains.
+fn verdict_line(explained: &str) -> Option<&str> {
+    explained.lines().find_map(|line| line.strip_prefix("verdict: "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quoted_words_are_read_as_they_were() {
+        let all = ["release", "a b", "it's \"x\"", "", "$(ls) \\"].map(str::to_owned);
+        assert_eq!(gnoma_extend::commands::words(&quoted_line(&all)), all);
+    }
+}

@@ -65,6 +65,7 @@ mod timeline;
 mod trust_preview;
 mod trusted;
 mod unkept;
+pub mod usage;
 pub mod wire;
 
 pub use self::{

@@ -11,6 +11,7 @@ mod past;
 mod plugin;
 mod router;
 mod sentence;
+mod usage;
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -33,6 +34,7 @@ pub(crate) use self::{
     plugin::PluginSub,
     router::{RouteArgs, RouterSub},
     sentence::{prompt_hint, rewrite_line},
+    usage::{UsageArgs, UsageSub},
 };
 
 /// A coding assistant that works with any model.
@@ -306,6 +308,8 @@ pub(crate) enum Sub {
         #[command(subcommand)]
         what: RouterSub,
     },
+    /// Show what models cost: calls, tokens and money by day, project, session, model and more.
+    Usage(UsageArgs),
     /// Run sessions in a server that windows attach to and detach from.
     ///
     /// While it runs, `gnoma` opens its sessions there, and they keep running without a window.

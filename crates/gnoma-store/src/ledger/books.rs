@@ -2,13 +2,13 @@
 //! that steps of parallel callers, threads or processes never overlap.
 
 use gnoma_core::{
-    ledger::{Amount, Ask, Draw, Full, HoldId, Level, Total},
+    ledger::{Amount, Ask, CallOrigin, Draw, Full, HoldId, Level, SettledCall, Total},
     message::ModelRef,
     store::{StoreError, StoreErrorKind},
 };
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{admit, calendar::day_of, window, words::InWords};
+use super::{admit, calendar::day_of, calls, window, words::InWords};
 use crate::{
     error::Result,
     lock::{Hold, Identity},
@@ -30,13 +30,14 @@ const CACHED: [&str; 1] = ["cache_write"];
 pub(super) struct ReservedCall {
     pub(super) arm: ModelRef,
     pub(super) pools: Vec<String>,
+    pub(super) origin: CallOrigin,
 }
 
 impl ReservedCall {
     /// What is to be remembered of `ask`.
     pub(super) fn of(ask: &Ask) -> Self {
         let pools = ask.draws.iter().map(|draw| draw.pool.clone()).collect();
-        Self { arm: ask.arm.clone(), pools }
+        Self { arm: ask.arm.clone(), pools, origin: ask.origin.clone() }
     }
 }
 
@@ -121,7 +122,7 @@ impl Books<'_> {
         hold: HoldId,
         kept: Option<&ReservedCall>,
         at_ms: i64,
-        amount: &Amount,
+        call: &SettledCall,
     ) -> Result<()> {
         let Some(kept) = kept else { return self.is_settled(hold) };
         let is_first = self
@@ -131,8 +132,9 @@ impl Books<'_> {
         }
         let number = self.connection.last_insert_rowid();
         release(self.connection, hold.0)?;
-        let day = day_of(at_ms);
-        self.add_day(day, self.arm(&kept.arm)?, amount)?;
+        let (day, arm, amount) = (day_of(at_ms), self.arm(&kept.arm)?, &call.amount);
+        self.add_day(day, arm, amount)?;
+        calls::insert(self.connection, (arm, number, at_ms), &kept.origin, call)?;
         for name in unique(&kept.pools) {
             let pool = self.pool_or_new(name)?;
             self.add(&day_sql("pool_day", "pool, day"), [pool, day], amount)?;
@@ -358,6 +360,7 @@ pub(super) fn redate(connection: &Connection, now_ms: i64) -> Result<u64> {
         run(connection, &format!("DELETE FROM {table} WHERE day > ?1"), [today])?;
     }
     run(connection, "UPDATE spent SET at_ms = ?1 WHERE at_ms > ?1", [now_ms])?;
+    run(connection, "UPDATE call SET at_ms = ?1 WHERE at_ms > ?1", [now_ms])?;
     run(connection, "UPDATE hold SET at_ms = ?1 WHERE at_ms > ?1", [now_ms])?;
     let calls = run(connection, "UPDATE settled SET at_ms = ?1 WHERE at_ms > ?1", [now_ms])?;
     Ok(u64::try_from(calls).unwrap_or(u64::MAX))

@@ -73,8 +73,8 @@ const RESERVED: &[(&[&str], &str)] = &[
         "`gnoma sessions` has that: see `gnoma sessions --help`",
     ),
     (
-        &["cost", "costs", "usage", "stats", "billing", "budget", "limits", "quota"],
-        "`gnoma router stats` shows what was spent, `gnoma router pools` how much of each limit is left",
+        &["cost", "costs", "stats", "billing", "budget", "limits", "quota"],
+        "`gnoma usage` shows what was spent, `gnoma router pools` how much of each limit is left",
     ),
     (
         &["status", "info", "check", "health", "debug", "diagnose", "ping"],

@@ -29,6 +29,7 @@ mod serve;
 mod sessions;
 mod trust;
 mod update;
+mod usage;
 mod web;
 
 use anyhow::Result;
@@ -87,6 +88,7 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
         Some(Sub::Changes(what)) => changes::run(&what, &turn, around).await,
         Some(Sub::Route(what)) => route::run(&what, &turn, around).await,
         Some(Sub::Router { what }) => router::run(&what, &turn, around).await,
+        Some(Sub::Usage(wanted)) => usage::run(&wanted, &turn, around).await,
         Some(Sub::Serve { idle_exit, replace, http }) => {
             serve::run(idle_exit, replace, http, &turn, around).await
         }

@@ -122,4 +122,6 @@ mod tui;
 #[cfg(test)]
 mod turn;
 #[cfg(test)]
+mod usage;
+#[cfg(test)]
 mod web;

@@ -13,6 +13,7 @@ mod child;
 pub mod claude_rules;
 pub mod clock;
 mod conditions;
+pub mod debug_log;
 pub mod driven;
 mod elsewhere;
 mod environment;

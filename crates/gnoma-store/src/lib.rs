@@ -106,8 +106,8 @@ mod writer;
 pub use add_import::ImportOutcome;
 pub use ids::session_id;
 pub use ledger::{
-    CallRow, DamagedCall, DamagedCalls, KEPT_DAYS as CALLS_KEPT_DAYS, NameId, OpenedLedger, SetAside,
-    SqliteLedger, UsageRead,
+    CallRow, DamagedCall, DamagedCalls, KEPT_DAYS as CALLS_KEPT_DAYS, NameId, OpenedLedger,
+    SetAside, SqliteLedger, UsageRead,
 };
 pub use options::{Journal, Options, Recovered, Redact, Written, project_key};
 pub use rescued::Rescued;

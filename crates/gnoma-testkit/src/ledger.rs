@@ -10,8 +10,8 @@ use futures_util::FutureExt as _;
 use gnoma_core::{
     ModelRef,
     ledger::{
-        Amount, Ask, CallOrigin, Draw, Full, HoldId, Ledger, Level, Limit, Reserved, SettledCall, Total, Unit,
-        Window,
+        Amount, Ask, CallOrigin, Draw, Full, HoldId, Ledger, Level, Limit, Reserved, SettledCall,
+        Total, Unit, Window,
     },
     store::Stored,
 };

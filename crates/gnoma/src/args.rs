@@ -160,6 +160,11 @@ pub(crate) struct TurnArgs {
     #[arg(long)]
     pub fork: bool,
 
+    /// Write a debug log into this file: a line for each step of a session, without what people, models and tools
+    /// wrote.
+    #[arg(long, value_name = "FILE", global = true)]
+    pub log: Option<PathBuf>,
+
     /// Configuration profile to use.
     #[arg(long, value_name = "NAME", global = true)]
     pub profile: Option<String>,

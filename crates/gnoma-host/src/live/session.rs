@@ -32,7 +32,7 @@ use super::{
     said::Notice,
     shared::Shared,
 };
-use crate::Notices;
+use crate::{Notices, debug_log::SessionLog};
 
 /// Commands that may wait for a session that is being opened.
 const MAX_WAITING: usize = 64;
@@ -86,6 +86,7 @@ pub(super) struct Actor {
     was_seen: bool,
     /// It ends once what is being changed is changed.
     is_closing: bool,
+    debug_log: Option<SessionLog>,
 }
 
 impl Actor {
@@ -101,6 +102,7 @@ impl Actor {
         let remembered = kept.lock().unwrap_or_else(PoisonError::into_inner);
         let (services, detach) = (Arc::clone(&remembered.services), remembered.spec.detach);
         drop(remembered);
+        let debug_log = services.debug_log();
         Self {
             shared,
             id,
@@ -116,6 +118,7 @@ impl Actor {
             deserted: (detach == Detach::Close).then(|| Instant::now() + SUBSCRIBER_PATIENCE),
             was_seen: false,
             is_closing: false,
+            debug_log,
         }
     }
 
@@ -222,6 +225,9 @@ impl Actor {
 
     /// The engine has said something.
     fn log_event(&mut self, event: Event) {
+        if let Some(log) = &mut self.debug_log {
+            log.write(&self.id, &event);
+        }
         if let Some(following) = &mut self.kept().following {
             following.take(&event);
         }
@@ -464,6 +470,7 @@ impl Actor {
             Ok(Prepared { info, messages, opening, services, .. }) => {
                 self.log.begin_epoch(shared.next_epoch(), messages);
                 self.services = Arc::clone(&services);
+                self.debug_log = services.debug_log();
                 let mut kept = self.kept();
                 (kept.spec, kept.services, kept.rights, kept.jobs) = (spec, services, None, None);
                 kept.is_ending = false;

@@ -39,8 +39,8 @@ use self::{
 };
 pub use self::{discovery::Discovery, first::find_provider};
 use crate::{
-    Folders as _, HostError, Project, Result, clock, facts, guarding, keeping::Begun, ledger::LateLedger,
-    lowering::RoutingSettings,
+    Folders as _, HostError, Project, Result, clock, facts, guarding, keeping::Begun,
+    ledger::LateLedger, lowering::RoutingSettings,
 };
 
 /// Milliseconds of a day.

@@ -1,4 +1,4 @@
-//! What usage can be summed up by.
+//! The properties of calls that usage can be summed up by.
 
 use std::{fmt, str::FromStr};
 
@@ -42,7 +42,7 @@ impl Dimension {
         Self::Task,
     ];
 
-    /// Its name on the command line and in JSON.
+    /// Returns the name on the command line and in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -59,7 +59,7 @@ impl Dimension {
         }
     }
 
-    /// Whether its groups follow one another in time.
+    /// Returns whether the groups follow one another in time.
     #[must_use]
     pub fn is_time(self) -> bool {
         match self {

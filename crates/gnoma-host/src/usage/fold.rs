@@ -16,7 +16,7 @@ use gnoma_store::CallRow;
 use super::{
     dimension::Dimension,
     period::{DAY_MS, LocalDays, period_begin},
-    sums::{UsageSums, add, subtract},
+    sums::{UsageSums, add_amount, subtract_amount},
 };
 
 /// Most dimensions that nest.
@@ -42,7 +42,7 @@ pub(super) struct Group {
     pub(super) turns: Vec<i64>,
 }
 
-/// What calls of one arm on one UTC day took.
+/// The sums of recorded calls by UTC day and arm.
 type DaySums = HashMap<(i64, i64), Amount>;
 
 /// The calls read so far, by group.
@@ -66,11 +66,11 @@ impl UsageFold {
     /// Adds a call. Calls before the beginning only explain a part of their day's sum.
     pub(super) fn add(&mut self, call: &CallRow) -> ControlFlow<()> {
         let day = (call.at_ms.div_euclid(DAY_MS), call.arm);
-        add(self.explained.entry(day).or_default(), &call.amount);
+        add_amount(self.explained.entry(day).or_default(), &call.amount);
         if self.begin_ms.is_some_and(|begin_ms| call.at_ms < begin_ms) {
             return ControlFlow::Continue(());
         }
-        let key = self.key(call);
+        let key = self.key_of_call(call);
         if self.groups.len() >= MAX_GROUPS && !self.groups.contains_key(&key) {
             self.is_full = true;
             return ControlFlow::Break(());
@@ -83,7 +83,7 @@ impl UsageFold {
         ControlFlow::Continue(())
     }
 
-    fn key(&mut self, call: &CallRow) -> GroupKey {
+    fn key_of_call(&mut self, call: &CallRow) -> GroupKey {
         let mut key = [UNKNOWN; MAX_DEPTH];
         for (part, dimension) in key.iter_mut().zip(&self.by) {
             let name = |id: i64| if id == 0 { UNKNOWN } else { id };
@@ -122,10 +122,10 @@ impl UsageFold {
                 continue;
             }
             let explained = self.explained.get(&(day, number)).copied().unwrap_or_default();
-            let (rest, is_exceeded) = subtract(amount, &explained);
+            let (rest, is_exceeded) = subtract_amount(amount, &explained);
             exceeded += u64::from(is_exceeded);
             if rest != Amount::default() {
-                let key = self.day_key(day, number);
+                let key = self.key_of_day(day, number);
                 let group = self.groups.entry(key).or_default();
                 group.sums.add_unrecorded(&rest, is_priced(arm));
             }
@@ -134,7 +134,7 @@ impl UsageFold {
     }
 
     /// The group of a day's sum: nothing but day and arm is known of it.
-    fn day_key(&self, day: i64, arm: i64) -> GroupKey {
+    fn key_of_day(&self, day: i64, arm: i64) -> GroupKey {
         let mut key = [UNKNOWN; MAX_DEPTH];
         for (part, dimension) in key.iter_mut().zip(&self.by) {
             *part = match dimension {

@@ -1,4 +1,4 @@
-//! What a cap will have used at the end of its period if spending goes on as it did. Pure.
+//! Forecasts the use of a cap at the end of its period from the spending so far. Pure.
 
 use gnoma_core::ledger::{Level, Unit, Window};
 use gnoma_router::pool::Pool;
@@ -14,17 +14,17 @@ const LEAST_ELAPSED_PARTS: i64 = 24;
 pub struct CapForecast {
     /// Whose cap it is.
     pub pool: Pool,
-    /// Its period: a UTC day or month.
+    /// The period: a UTC day or month.
     pub window: Window,
     /// The cap in micro-dollars.
     pub most: u64,
-    /// What is used and reserved, in micro-dollars.
+    /// The used and reserved amount, in micro-dollars.
     pub used: u64,
-    /// When the period ends, in milliseconds since 1970.
+    /// The end of the period, in milliseconds since 1970.
     pub ends_at_ms: i64,
     /// The expected use at its end, in micro-dollars; `None` while it is too early to say.
     pub expected: Option<u64>,
-    /// When the cap will be met, in milliseconds since 1970, if that is before the period ends.
+    /// The time at which the cap will be met, in milliseconds since 1970, if that is before the period ends.
     pub met_at_ms: Option<i64>,
 }
 

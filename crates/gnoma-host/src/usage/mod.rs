@@ -36,7 +36,7 @@ pub use self::{
 use self::{
     fold::UsageFold,
     period::LocalDays,
-    report::{KeyNames, name_ids, tree},
+    report::{KeyNames, build_tree, name_ids},
 };
 use crate::{HostError, Project, Result, ledger::LateLedger, routing};
 
@@ -72,14 +72,14 @@ pub struct UsageReport {
 ///
 /// # Errors
 /// The ledger cannot be read, or the report would have more than [`MAX_GROUPS`] groups.
-pub async fn report(project: &Project, query: &UsageQuery) -> Result<UsageReport> {
+pub async fn read_report(project: &Project, query: &UsageQuery) -> Result<UsageReport> {
     let (now_ms, zone) = (project.now_ms(), crate::clock::zone());
     let ledger = routing::ledger_to_look_at(project);
     let begin_ms = query.since.begin_ms(now_ms, &zone);
     let fold = UsageFold::new(query.by.clone(), begin_ms, LocalDays::new(zone.clone()));
     let from_ms = begin_ms.unwrap_or(i64::MIN);
     let read = ledger.fold_calls(from_ms, fold, |fold, call| fold.add(&call)).await;
-    let UsageRead { state: mut fold, totals, arms, damaged } = read.map_err(unreadable)?;
+    let UsageRead { state: mut fold, totals, arms, damaged } = read.map_err(to_host_error)?;
     if fold.is_full {
         return Err(too_many_groups());
     }
@@ -87,20 +87,20 @@ pub async fn report(project: &Project, query: &UsageQuery) -> Result<UsageReport
         routing::prices(project, &totals).into_iter().map(|(arm, _)| arm).collect();
     let exceeded_sums = fold.add_unrecorded(&totals, &arms, &|arm| priced.contains(arm));
     let ids = name_ids(&query.by, fold.groups.keys());
-    let names = ledger.call_names(ids).await.map_err(unreadable)?;
-    let (total, rows) = tree(&query.by, fold.groups, &KeyNames { names, arms });
-    let caps = caps(project, &ledger, now_ms).await;
+    let names = ledger.call_names(ids).await.map_err(to_host_error)?;
+    let (total, rows) = build_tree(&query.by, fold.groups, &KeyNames { names, arms });
+    let caps = read_caps(project, &ledger, now_ms).await;
     let zone = zone.iana_name().map(str::to_owned);
     Ok(UsageReport { begin_ms, zone, total, rows, caps, damaged, exceeded_sums })
 }
 
-/// Counts the calls that [`forget`] would remove details of.
+/// Counts the calls that [`forget_details`] would remove details of.
 ///
 /// # Errors
 /// The ledger cannot be read.
 pub async fn count_forgettable(project: &Project, before: Option<Since>) -> Result<u64> {
     let ledger = routing::ledger_to_look_at(project);
-    ledger.count_calls(end_ms(project, before)).await.map_err(unreadable)
+    ledger.count_calls(end_ms(project, before)).await.map_err(to_host_error)
 }
 
 /// Removes the details of calls before a time, or of all: project, branch, session, elf, turn, task, failure and time.
@@ -108,12 +108,12 @@ pub async fn count_forgettable(project: &Project, before: Option<Since>) -> Resu
 ///
 /// # Errors
 /// The ledger cannot be changed.
-pub async fn forget(project: &Project, before: Option<Since>) -> Result<u64> {
+pub async fn forget_details(project: &Project, before: Option<Since>) -> Result<u64> {
     if !routing::has_ledger(project) {
         return Ok(0);
     }
     let before_ms = end_ms(project, before);
-    routing::ledger(project).forget_calls(before_ms).await.map_err(unreadable)
+    routing::ledger(project).forget_calls(before_ms).await.map_err(to_host_error)
 }
 
 /// The time before which details are removed.
@@ -127,7 +127,7 @@ fn end_ms(project: &Project, before: Option<Since>) -> i64 {
 }
 
 /// The caps of days and months. They are left out, with a notice, if the ledger cannot be read.
-async fn caps(project: &Project, ledger: &LateLedger, now_ms: i64) -> Vec<CapForecast> {
+async fn read_caps(project: &Project, ledger: &LateLedger, now_ms: i64) -> Vec<CapForecast> {
     let caps = &project.routing.router.caps;
     let of_project = Pool::Project(routing::project_key(&project.places.project));
     let draw = |pool: &Pool, caps: [(Window, Option<u64>); 2]| {
@@ -150,7 +150,7 @@ async fn caps(project: &Project, ledger: &LateLedger, now_ms: i64) -> Vec<CapFor
     levels.iter().filter_map(|level| forecast(level, now_ms)).collect()
 }
 
-fn unreadable(error: StoreError) -> HostError {
+fn to_host_error(error: StoreError) -> HostError {
     HostError::failure(error.sentence)
 }
 

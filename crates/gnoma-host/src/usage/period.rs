@@ -161,9 +161,7 @@ pub(super) fn period_begin(dimension: Dimension, day: i64) -> i64 {
     /// 1970-01-01 was a Thursday.
     const DAYS_SINCE_MONDAY: i64 = 3;
     match dimension {
-        Dimension::Week => {
-            day.saturating_sub(day.saturating_add(DAYS_SINCE_MONDAY).rem_euclid(7))
-        }
+        Dimension::Week => day.saturating_sub(day.saturating_add(DAYS_SINCE_MONDAY).rem_euclid(7)),
         Dimension::Month => date_number(date_of(day).first_of_month()),
         Dimension::Day
         | Dimension::Project

@@ -23,11 +23,11 @@ const MAIN_SESSION: &str = "main";
 pub struct UsageRow {
     /// The dimension that it is a group of.
     pub dimension: Dimension,
-    /// What its calls have in common; `None` if the ledger does not know it of them.
+    /// The value that its calls have in common; `None` if the ledger does not know it of them.
     pub name: Option<String>,
-    /// Its sums.
+    /// The sums of its calls.
     pub sums: UsageSums,
-    /// Its calls by the next dimension.
+    /// The same calls by the next dimension.
     pub rows: Vec<UsageRow>,
 }
 
@@ -86,12 +86,12 @@ pub(super) fn name_ids<'k>(
 }
 
 /// Makes rows of the groups, and the sums of all.
-pub(super) fn tree(
+pub(super) fn build_tree(
     by: &[Dimension],
     groups: HashMap<GroupKey, Group>,
     names: &KeyNames,
 ) -> (UsageSums, Vec<UsageRow>) {
-    let Branch { sums, rows, turns: _ } = branch(by, 0, groups.into_iter().collect(), names);
+    let Branch { sums, rows, turns: _ } = build_branch(by, 0, groups.into_iter().collect(), names);
     (sums, rows)
 }
 
@@ -104,7 +104,7 @@ struct Branch {
 }
 
 /// Divides groups by the dimension at `depth`. Each turn counts once in every row that has a call of it.
-fn branch(
+fn build_branch(
     by: &[Dimension],
     depth: usize,
     groups: Vec<(GroupKey, Group)>,
@@ -119,8 +119,8 @@ fn branch(
             }
         }
         Some(dimension) => {
-            for ((_, name), part) in divide(*dimension, depth, groups, names) {
-                let mut inner = branch(by, depth + 1, part, names);
+            for ((_, name), part) in divide_groups(*dimension, depth, groups, names) {
+                let mut inner = build_branch(by, depth + 1, part, names);
                 sums.add_sums(&inner.sums);
                 turns.append(&mut inner.turns);
                 let Branch { sums, rows: inner_rows, .. } = inner;
@@ -139,7 +139,7 @@ fn branch(
 /// The place of a group in time, for dimensions that have one, and its name.
 type RowKey = (i64, Option<String>);
 
-fn divide(
+fn divide_groups(
     dimension: Dimension,
     depth: usize,
     groups: Vec<(GroupKey, Group)>,

@@ -57,7 +57,7 @@ impl UsageSums {
     /// Adds a recorded call, but for its turn.
     pub(super) fn add_call(&mut self, call: &CallRow) {
         let CallRow { amount, thinking, is_priced, failure, first_part_ms, .. } = call;
-        self.add_amount(amount);
+        self.add_ledger_amount(amount);
         let calls = amount.requests;
         self.thinking = self.thinking.saturating_add(*thinking);
         if failure.0 != 0 {
@@ -74,7 +74,7 @@ impl UsageSums {
 
     /// Adds what a day's sum has beyond the recorded calls.
     pub(super) fn add_unrecorded(&mut self, rest: &Amount, is_priced: bool) {
-        self.add_amount(rest);
+        self.add_ledger_amount(rest);
         self.unrecorded_calls = self.unrecorded_calls.saturating_add(rest.requests);
         let has_tokens = rest.input > 0 || rest.output > 0;
         if !is_priced && rest.micro_usd == 0 && has_tokens {
@@ -82,7 +82,7 @@ impl UsageSums {
         }
     }
 
-    fn add_amount(&mut self, amount: &Amount) {
+    fn add_ledger_amount(&mut self, amount: &Amount) {
         let Amount { requests, input, cached, output, micro_usd, cache_write } = amount;
         for (sum, value) in [
             (&mut self.calls, requests),
@@ -133,7 +133,7 @@ impl UsageSums {
 }
 
 /// Subtracts what calls explain from a day's sum. The second value says whether they explain more than there is.
-pub(super) fn subtract(total: &Amount, explained: &Amount) -> (Amount, bool) {
+pub(super) fn subtract_amount(total: &Amount, explained: &Amount) -> (Amount, bool) {
     let mut is_exceeded = false;
     let mut rest = |total: u64, explained: u64| {
         is_exceeded |= explained > total;
@@ -151,7 +151,7 @@ pub(super) fn subtract(total: &Amount, explained: &Amount) -> (Amount, bool) {
 }
 
 /// Adds one amount to another.
-pub(super) fn add(sum: &mut Amount, other: &Amount) {
+pub(super) fn add_amount(sum: &mut Amount, other: &Amount) {
     let Amount { requests, input, cached, output, micro_usd, cache_write } = other;
     for (sum, value) in [
         (&mut sum.requests, requests),
@@ -187,9 +187,9 @@ mod tests {
     fn calls_that_explain_more_than_a_sum_are_noticed() {
         let amount = |micro_usd| Amount { requests: 1, micro_usd, ..Amount::default() };
         assert_eq!(
-            subtract(&amount(5), &amount(3)),
+            subtract_amount(&amount(5), &amount(3)),
             (Amount { micro_usd: 2, ..Amount::default() }, false)
         );
-        assert_eq!(subtract(&amount(3), &amount(5)), (Amount::default(), true));
+        assert_eq!(subtract_amount(&amount(3), &amount(5)), (Amount::default(), true));
     }
 }

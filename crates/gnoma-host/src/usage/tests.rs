@@ -2,7 +2,7 @@
 
 use gnoma_core::{
     ErrorKind,
-    ledger::{Amount, Ask, CallOrigin, Draw, Reserved, SettledCall, Total},
+    ledger::{Amount, Ask, CallOrigin, Reserved, SettledCall, Total},
 };
 use gnoma_store::SqliteLedger;
 use jiff::tz::{self, TimeZone};
@@ -37,8 +37,12 @@ fn any_call() -> impl Strategy<Value = AnyCall> {
     let at_ms = (-3..3_i64, -2 * 3_600_000..26 * 3_600_000_i64)
         .prop_map(|(day, ms)| NOON_MS + day * DAY_MS + ms - 12 * 3_600_000);
     let origin = [0..3_usize, 0..3, 0..4, 0..3, 0..3];
-    (at_ms, 0..4_usize, origin, call)
-        .prop_map(|(at_ms, arm, origin, call)| AnyCall { at_ms, arm, origin, call })
+    (at_ms, 0..4_usize, origin, call).prop_map(|(at_ms, arm, origin, call)| AnyCall {
+        at_ms,
+        arm,
+        origin,
+        call,
+    })
 }
 
 fn origin([project, branch, session, elf, task]: [usize; 5]) -> CallOrigin {
@@ -65,7 +69,7 @@ async fn settle(ledger: &SqliteLedger, call: &AnyCall) {
     ledger.commit(hold, call.at_ms, call.call).await.unwrap();
 }
 
-/// The report over a ledger, as [`report`] makes it.
+/// The report over a ledger, as [`read_report`] makes it.
 async fn report_of(
     ledger: &SqliteLedger,
     by: &[Dimension],
@@ -79,7 +83,7 @@ async fn report_of(
     assert_eq!(damaged.count, 0);
     assert_eq!(fold.add_unrecorded(&totals, &arms, &|arm| arm.model != "m3"), 0);
     let names = ledger.call_names(name_ids(by, fold.groups.keys())).await.unwrap();
-    let (total, rows) = tree(by, fold.groups, &KeyNames { names, arms });
+    let (total, rows) = build_tree(by, fold.groups, &KeyNames { names, arms });
     (total, rows, totals)
 }
 

@@ -56,7 +56,7 @@ pub struct NameId(pub i64);
 /// One settled call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallRow {
-    /// When it was settled, in milliseconds since 1970.
+    /// The time at which it was settled, in milliseconds since 1970.
     pub at_ms: i64,
     /// The number of the arm in [`UsageRead::arms`].
     pub arm: i64,
@@ -78,7 +78,7 @@ pub struct CallRow {
     pub amount: Amount,
     /// Tokens that were thought.
     pub thinking: u64,
-    /// Whether the price was known.
+    /// The price was known.
     pub is_priced: bool,
     /// Milliseconds until the first part of the answer.
     pub first_part_ms: Option<u64>,
@@ -89,7 +89,7 @@ pub struct CallRow {
 pub struct DamagedCall {
     /// The number of the call, if it can be read.
     pub number: Option<i64>,
-    /// Its time in milliseconds since 1970, if it can be read.
+    /// The time in milliseconds since 1970, if it can be read.
     pub at_ms: Option<i64>,
 }
 
@@ -205,7 +205,7 @@ fn failure_name(kind: ErrorKind) -> &'static str {
 
 /// Folds the calls from the UTC day of `from_ms` on into `state`, in the order of their times, until `add` breaks.
 /// One row is in memory at a time.
-pub(super) fn fold<T>(
+pub(super) fn fold_rows<T>(
     connection: &Connection,
     from_ms: i64,
     mut state: T,
@@ -217,7 +217,7 @@ pub(super) fn fold<T>(
         connection.prepare_cached("SELECT * FROM call WHERE at_ms >= ?1").in_words()?;
     let mut rows = select.query([begins_ms(day)]).in_words()?;
     while let Some(row) = rows.next().in_words()? {
-        match read(row) {
+        match read_row(row) {
             Ok(call) => {
                 if add(&mut state, call).is_break() {
                     break;
@@ -228,7 +228,7 @@ pub(super) fn fold<T>(
     }
     let from_day = i32::try_from(day).unwrap_or(if day < 0 { i32::MIN } else { i32::MAX });
     let totals = books::totals(connection, from_day)?;
-    Ok(UsageRead { state, totals, arms: arms(connection)?, damaged })
+    Ok(UsageRead { state, totals, arms: read_arms(connection)?, damaged })
 }
 
 impl DamagedCalls {
@@ -242,7 +242,7 @@ impl DamagedCalls {
 }
 
 /// Reads a row of `call`. Fails if a column is negative or of another type than gnoma writes.
-fn read(row: &Row<'_>) -> rusqlite::Result<CallRow> {
+fn read_row(row: &Row<'_>) -> rusqlite::Result<CallRow> {
     let sum = |column: usize| -> rusqlite::Result<u64> {
         let value: i64 = row.get(column)?;
         u64::try_from(value).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(column, value))
@@ -277,7 +277,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<CallRow> {
     })
 }
 
-fn arms(connection: &Connection) -> Result<BTreeMap<i64, ModelRef>> {
+fn read_arms(connection: &Connection) -> Result<BTreeMap<i64, ModelRef>> {
     let mut select =
         connection.prepare_cached("SELECT number, provider, model FROM arm").in_words()?;
     let arms = select.query_map([], |row| {
@@ -287,12 +287,16 @@ fn arms(connection: &Connection) -> Result<BTreeMap<i64, ModelRef>> {
 }
 
 /// Returns the texts of names; those that are not in the ledger are left out.
-pub(super) fn names(connection: &Connection, ids: &[NameId]) -> Result<BTreeMap<NameId, String>> {
+pub(super) fn read_names(
+    connection: &Connection,
+    ids: &[NameId],
+) -> Result<BTreeMap<NameId, String>> {
     let mut find =
         connection.prepare_cached("SELECT name FROM call_name WHERE number = ?1").in_words()?;
     let mut names = BTreeMap::new();
     for id in ids {
-        let name: Option<String> = find.query_row([id.0], |row| row.get(0)).optional().in_words()?;
+        let name: Option<String> =
+            find.query_row([id.0], |row| row.get(0)).optional().in_words()?;
         if let Some(name) = name {
             names.insert(*id, name);
         }

@@ -185,7 +185,7 @@ impl SqliteLedger {
         state: T,
         add: impl FnMut(&mut T, CallRow) -> ControlFlow<()> + Send + 'static,
     ) -> Result<UsageRead<T>> {
-        self.ask(move |connection| calls::fold(connection, from_ms, state, add)).await
+        self.ask(move |connection| calls::fold_rows(connection, from_ms, state, add)).await
     }
 
     /// Returns the texts of names of recorded calls; unknown ones are left out.
@@ -193,7 +193,7 @@ impl SqliteLedger {
     /// # Errors
     /// Those of the file.
     pub async fn call_names(&self, ids: Vec<NameId>) -> Result<BTreeMap<NameId, String>> {
-        self.ask(move |connection| calls::names(connection, &ids)).await
+        self.ask(move |connection| calls::read_names(connection, &ids)).await
     }
 
     /// Counts the recorded calls before `before_ms`.

@@ -77,8 +77,8 @@ impl Upkeep for Tending {
         execute(connection, "BEGIN IMMEDIATE")?;
         let gone = self.memory.release_dropped(connection)?;
         let now_ms = self.memory.latest_ms();
-        let has_more = forget_calls(connection, now_ms, KEPT_CALLS)?
-            | calls::remove_old(connection, now_ms)?;
+        let has_more =
+            forget_calls(connection, now_ms, KEPT_CALLS)? | calls::remove_old(connection, now_ms)?;
         forget_pools(connection, self.memory.latest_ms())?;
         execute(connection, "COMMIT")?;
         self.memory.forget_dropped(&gone);

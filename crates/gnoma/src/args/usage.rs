@@ -40,7 +40,7 @@ pub(crate) struct UsageArgs {
     pub html: Option<PathBuf>,
 }
 
-/// What can be done with recorded usage.
+/// The actions on recorded usage.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum UsageSub {
     /// Remove the details of calls: project, branch, session, elf, turn, task and time. The sums of each day and model

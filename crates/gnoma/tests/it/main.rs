@@ -24,6 +24,8 @@ mod conventions;
 #[cfg(target_os = "linux")]
 mod cut_off;
 #[cfg(test)]
+mod debugging;
+#[cfg(test)]
 mod elf_copies;
 #[cfg(test)]
 mod elfs;

@@ -74,7 +74,10 @@ async fn usage_is_shown_written_and_forgotten() {
     assert!(text.out.contains("day cap of $0.4000:"), "{}", text.out);
 
     let csv = world.run(&["usage", "--by", "branch", "--csv"]).await.out;
-    assert!(csv.contains(&format!("\r\n'{BRANCH},")) && csv.ends_with(&format!(",{exact}\r\n")), "{csv}");
+    assert!(
+        csv.contains(&format!("\r\n'{BRANCH},")) && csv.ends_with(&format!(",{exact}\r\n")),
+        "{csv}"
+    );
 
     let wrote = world.run(&["usage", "--by", "day", "--html", "usage.html"]).await;
     assert_eq!(wrote.code, Some(0), "{wrote:?}");
@@ -103,10 +106,19 @@ async fn usage_says_what_it_cannot_do_and_leaves_sentences_alone() {
     let (server, _bill) = vendor();
     let world = capped(server);
     let nothing = world.run(&["usage"]).await;
-    assert_eq!((nothing.code, nothing.out.lines().next()), (Some(0), Some("no calls in the last 30 days")));
-    assert!(!world.home.path().join(".local/state/gnoma/ledger.db").exists(), "looking makes no file");
+    assert_eq!(
+        (nothing.code, nothing.out.lines().next()),
+        (Some(0), Some("no calls in the last 30 days"))
+    );
+    assert!(
+        !world.home.path().join(".local/state/gnoma/ledger.db").exists(),
+        "looking makes no file"
+    );
     let tool = world.run(&["usage", "--by", "tool"]).await;
-    assert!(tool.code == Some(2) && tool.err.contains("does not record for which tool"), "{tool:?}");
+    assert!(
+        tool.code == Some(2) && tool.err.contains("does not record for which tool"),
+        "{tool:?}"
+    );
     let since = world.run(&["usage", "--since", "yesterday"]).await;
     assert!(since.code == Some(2) && since.err.contains("24h, 7d"), "{since:?}");
     world.run(&["usage", "of", "tokio", "select"]).await;

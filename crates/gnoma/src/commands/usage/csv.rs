@@ -22,20 +22,20 @@ const NUMBERS: [&str; 12] = [
     "cost_usd",
 ];
 
-pub(super) fn text(view: &UsageView<'_>) -> String {
+pub(super) fn render(view: &UsageView<'_>) -> String {
     let names = view.query.by.iter().map(|dimension| dimension.name());
     let mut text = names.chain(NUMBERS).collect::<Vec<_>>().join(",");
     text.push_str("\r\n");
     for row in view.flat_rows().iter().filter(|row| row.is_innermost) {
-        text.push_str(&line(row));
+        text.push_str(&format_row(row));
         text.push_str("\r\n");
     }
     text
 }
 
-fn line(row: &FlatRow<'_>) -> String {
+fn format_row(row: &FlatRow<'_>) -> String {
     let sums = row.sums;
-    let names = row.path.iter().map(|name| cell(name.unwrap_or_default()));
+    let names = row.path.iter().map(|name| format_name(name.unwrap_or_default()));
     let numbers = [
         sums.turns,
         sums.calls,
@@ -55,7 +55,7 @@ fn line(row: &FlatRow<'_>) -> String {
     names.chain(numbers).collect::<Vec<_>>().join(",")
 }
 
-fn cell(name: &str) -> String {
+fn format_name(name: &str) -> String {
     let sign = if name.starts_with(FORMULA_SIGNS) { "'" } else { "" };
     if name.contains([',', '"', '\n', '\r']) {
         format!("\"{sign}{}\"", name.replace('"', "\"\""))
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn cells_are_quoted_and_no_formulas() {
-        let all = ["plain", "a,b", "say \"no\"", "=1+1", "-x,y", "a\r\nb"].map(cell);
+        let all = ["plain", "a,b", "say \"no\"", "=1+1", "-x,y", "a\r\nb"].map(format_name);
         let expected =
             ["plain", "\"a,b\"", "\"say \"\"no\"\"\"", "'=1+1", "\"'-x,y\"", "\"a\r\nb\""];
         assert_eq!(all, expected);

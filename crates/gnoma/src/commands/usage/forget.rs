@@ -38,7 +38,7 @@ pub(super) async fn run(
             return show("nothing was deleted\n");
         }
     }
-    let forgotten = usage::forget(project, older_than).await?;
+    let forgotten = usage::forget_details(project, older_than).await?;
     if json {
         return print_json(&json!({ "calls": forgotten }));
     }

@@ -35,7 +35,7 @@ const HEADS: [&str; 11] = [
     "share",
 ];
 
-pub(super) fn page(view: &UsageView<'_>) -> String {
+pub(super) fn render_page(view: &UsageView<'_>) -> String {
     let title = escape(&view.title());
     let time = escape(&clock::time_near(view.now_ms, i64::MIN));
     let mut page = format!(
@@ -52,9 +52,9 @@ pub(super) fn page(view: &UsageView<'_>) -> String {
     let rows = view.flat_rows();
     let largest = rows.iter().map(|row| view.share(row.sums)).fold(0.0, f64::max);
     for row in &rows {
-        page.push_str(&line(&indented(row), row.sums, view.share(row.sums), largest));
+        page.push_str(&format_row(&indent_name(row), row.sums, view.share(row.sums), largest));
     }
-    page.push_str(&line("all", &view.report.total, 1.0, 0.0));
+    page.push_str(&format_row("all", &view.report.total, 1.0, 0.0));
     page.push_str("</tbody></table>\n");
     for note in notes::sentences(view) {
         page.push_str(&format!("<p class=\"note\">{}</p>\n", escape(&note)));
@@ -63,18 +63,18 @@ pub(super) fn page(view: &UsageView<'_>) -> String {
     page
 }
 
-fn indented(row: &FlatRow<'_>) -> String {
+fn indent_name(row: &FlatRow<'_>) -> String {
     format!("{}{}", "\u{2003}".repeat(row.depth()), row.name())
 }
 
 /// A row of the table; `largest`: the share whose bar has full length, 0 for a row without a bar.
-fn line(name: &str, sums: &UsageSums, share: f64, largest: f64) -> String {
+fn format_row(name: &str, sums: &UsageSums, share: f64, largest: f64) -> String {
     let mark = if sums.unpriced_calls > 0 { "*" } else { "" };
     let cost = match sums.cost() {
         Some(micro_usd) => format!("{}{mark}", exact_dollars(micro_usd)),
         None => "unknown".to_owned(),
     };
-    let bar = if largest > 0.0 { bar(share / largest) } else { String::new() };
+    let bar = if largest > 0.0 { draw_bar(share / largest) } else { String::new() };
     let numbers = [
         sums.turns,
         sums.calls,
@@ -93,7 +93,7 @@ fn line(name: &str, sums: &UsageSums, share: f64, largest: f64) -> String {
     )
 }
 
-fn bar(part: f64) -> String {
+fn draw_bar(part: f64) -> String {
     let width = (part.clamp(0.0, 1.0) * BAR_PX).max(if part > 0.0 { 1.0 } else { 0.0 });
     format!(
         "<svg width=\"{BAR_PX:.0}\" height=\"10\" aria-hidden=\"true\">\

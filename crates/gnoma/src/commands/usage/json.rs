@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::view::UsageView;
 
-pub(super) fn value(view: &UsageView<'_>) -> Value {
+pub(super) fn to_json(view: &UsageView<'_>) -> Value {
     let report = view.report;
     let by: Vec<&str> = view.query.by.iter().map(|dimension| dimension.name()).collect();
     let damaged: Vec<Value> = report
@@ -21,25 +21,26 @@ pub(super) fn value(view: &UsageView<'_>) -> Value {
         "to_ms": view.now_ms,
         "zone": report.zone,
         "by": by,
-        "total": sums(view, &report.total),
-        "rows": report.rows.iter().map(|row| row_value(view, row)).collect::<Vec<_>>(),
-        "caps": report.caps.iter().map(cap).collect::<Vec<_>>(),
+        "total": sums_to_json(view, &report.total),
+        "rows": report.rows.iter().map(|row| row_to_json(view, row)).collect::<Vec<_>>(),
+        "caps": report.caps.iter().map(cap_to_json).collect::<Vec<_>>(),
         "damaged_rows": { "count": report.damaged.count, "first": damaged },
         "exceeded_sums": report.exceeded_sums,
     })
 }
 
-fn row_value(view: &UsageView<'_>, row: &UsageRow) -> Value {
+fn row_to_json(view: &UsageView<'_>, row: &UsageRow) -> Value {
     let UsageRow { dimension, name, sums: own, rows } = row;
-    let mut value = json!({ "by": dimension.name(), "name": name, "sums": sums(view, own) });
+    let mut value =
+        json!({ "by": dimension.name(), "name": name, "sums": sums_to_json(view, own) });
     if let (Value::Object(fields), false) = (&mut value, rows.is_empty()) {
-        let rows = rows.iter().map(|row| row_value(view, row)).collect();
+        let rows = rows.iter().map(|row| row_to_json(view, row)).collect();
         fields.insert("rows".to_owned(), Value::Array(rows));
     }
     value
 }
 
-fn sums(view: &UsageView<'_>, sums: &UsageSums) -> Value {
+fn sums_to_json(view: &UsageView<'_>, sums: &UsageSums) -> Value {
     // Details are known of recorded calls only.
     let is_recorded = sums.calls == 0 || sums.unrecorded_calls < sums.calls;
     let recorded = |number: u64| is_recorded.then_some(number);
@@ -60,7 +61,7 @@ fn sums(view: &UsageView<'_>, sums: &UsageSums) -> Value {
     })
 }
 
-fn cap(cap: &CapForecast) -> Value {
+fn cap_to_json(cap: &CapForecast) -> Value {
     let CapForecast { pool, window, most, used, ends_at_ms, expected, met_at_ms } = cap;
     let of = if matches!(pool, Pool::Project(_)) { "project" } else { "all" };
     let period = if *window == Window::Month { "month" } else { "day" };

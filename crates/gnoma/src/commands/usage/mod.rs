@@ -50,23 +50,23 @@ pub(super) async fn run(
         return Err(HostError::usage(text).into());
     }
     let query = UsageQuery { since: wanted.since, by };
-    let report = usage::report(&project, &query).await?;
+    let report = usage::read_report(&project, &query).await?;
     let view = UsageView { query: &query, report: &report, now_ms: project.now_ms() };
     if wanted.json {
-        return print_json(&json::value(&view));
+        return print_json(&json::to_json(&view));
     }
     if wanted.csv {
-        return print_data(&csv::text(&view));
+        return print_data(&csv::render(&view));
     }
     if let Some(file) = &wanted.html {
         let file = around.cwd.join(file);
-        write_new(&file, &html::page(&view))?;
+        write_new(&file, &html::render_page(&view))?;
         report::say(format_args!("wrote {}", file.display()));
         return Ok(Exit::Done);
     }
     let stdout = io::stdout();
     let columns = stdout.is_terminal().then(|| Size::of(&stdout).columns);
-    show(&table::text(&view, columns))
+    show(&table::render(&view, columns))
 }
 
 /// Writes a file that did not exist and that nobody else can read.

@@ -1,4 +1,4 @@
-//! What a report must say beside its numbers: unknown prices, missing details, damage, caps. Pure.
+//! The sentences under a report's numbers: unknown prices, missing details, damage, caps. Pure.
 
 use gnoma_core::ledger::Window;
 use gnoma_host::{clock, usage::CapForecast};
@@ -23,7 +23,7 @@ pub(super) fn sentences(view: &UsageView<'_>) -> Vec<String> {
         ));
     }
     if report.damaged.count > 0 {
-        notes.push(damage(view));
+        notes.push(describe_damage(view));
     }
     if report.exceeded_sums > 0 {
         let count = report.exceeded_sums;
@@ -36,11 +36,12 @@ pub(super) fn sentences(view: &UsageView<'_>) -> Vec<String> {
     notes
 }
 
-fn damage(view: &UsageView<'_>) -> String {
+fn describe_damage(view: &UsageView<'_>) -> String {
     let damaged = &view.report.damaged;
     let rows = if damaged.count == 1 { "1 row" } else { &format!("{} rows", damaged.count) };
     let named = damaged.first.iter().map(|row| {
-        let number = row.number.map_or("unknown number".to_owned(), |number| format!("call {number}"));
+        let number =
+            row.number.map_or("unknown number".to_owned(), |number| format!("call {number}"));
         match row.at_ms {
             Some(at_ms) => format!("{number} of {}", clock::time_near(at_ms, view.now_ms)),
             None => number,
@@ -101,7 +102,8 @@ mod tests {
             expected: Some(6_000_000),
             met_at_ms: Some(72_000_000),
         };
-        let say = |cap: &CapForecast| describe_cap(cap, |at_ms| format!("hour {}", at_ms / 3_600_000));
+        let say =
+            |cap: &CapForecast| describe_cap(cap, |at_ms| format!("hour {}", at_ms / 3_600_000));
         assert_eq!(
             say(&cap),
             "day cap of $5.00: $3.00 used; at this rate $6.00 by hour 24, so it will be met at about hour 20"

@@ -139,7 +139,7 @@ impl Column {
         }
     }
 
-    /// Whether it tells something in a report.
+    /// Returns whether the column tells something in a report.
     fn is_of_use(self, total: &UsageSums) -> bool {
         match self {
             Self::Calls | Self::Input | Self::Output | Self::Cost | Self::Share => true,
@@ -162,7 +162,7 @@ struct Line {
 }
 
 /// The report. `columns`: the width of the terminal that shows it; `None` if no terminal does.
-pub(super) fn text(view: &UsageView<'_>, columns: Option<usize>) -> String {
+pub(super) fn render(view: &UsageView<'_>, columns: Option<usize>) -> String {
     let notes = notes::sentences(view);
     let notes = notes.iter().map(|note| format!("{note}\n")).collect::<String>();
     if view.report.total.calls == 0 {
@@ -170,11 +170,11 @@ pub(super) fn text(view: &UsageView<'_>, columns: Option<usize>) -> String {
         return if notes.is_empty() { nothing } else { format!("{nothing}\n{notes}") };
     }
     let lines = match columns {
-        None => lay_out(&lines(view, &Column::ALL, false), &Column::ALL, None),
+        None => lay_out(&make_lines(view, &Column::ALL, false), &Column::ALL, None),
         Some(columns) => {
             let columns = columns.clamp(MIN_COLUMNS, MAX_COLUMNS);
-            let chosen = choose(view, columns);
-            lay_out(&lines(view, &chosen, true), &chosen, Some(columns))
+            let chosen = choose_columns(view, columns);
+            lay_out(&make_lines(view, &chosen, true), &chosen, Some(columns))
         }
     };
     let gap = if notes.is_empty() { "" } else { "\n" };
@@ -182,13 +182,14 @@ pub(super) fn text(view: &UsageView<'_>, columns: Option<usize>) -> String {
 }
 
 /// The columns that fit, with a name and a bar, into so many.
-fn choose(view: &UsageView<'_>, columns: usize) -> Vec<Column> {
+fn choose_columns(view: &UsageView<'_>, columns: usize) -> Vec<Column> {
     let mut chosen: Vec<Column> =
         Column::ALL.into_iter().filter(|column| column.is_of_use(&view.report.total)).collect();
     for least in Column::LEAST_FIRST {
-        let lines = lines(view, &chosen, true);
+        let lines = make_lines(view, &chosen, true);
         let longest = lines.iter().map(|line| screen::width(&line.name)).max().unwrap_or(0);
-        let numbers: usize = widths(&lines, &chosen).iter().map(|width| width + GAP.len()).sum();
+        let numbers: usize =
+            column_widths(&lines, &chosen).iter().map(|width| width + GAP.len()).sum();
         if longest.min(MIN_NAME) + numbers + GAP.len() + MIN_BAR <= columns {
             break;
         }
@@ -197,7 +198,7 @@ fn choose(view: &UsageView<'_>, columns: usize) -> Vec<Column> {
     chosen
 }
 
-fn lines(view: &UsageView<'_>, columns: &[Column], is_short: bool) -> Vec<Line> {
+fn make_lines(view: &UsageView<'_>, columns: &[Column], is_short: bool) -> Vec<Line> {
     let total = &view.report.total;
     let rows = view.flat_rows();
     let largest = rows.iter().map(|row| view.share(row.sums)).fold(0.0, f64::max);
@@ -213,7 +214,7 @@ fn lines(view: &UsageView<'_>, columns: &[Column], is_short: bool) -> Vec<Line> 
     lines.chain([all]).collect()
 }
 
-fn widths(lines: &[Line], columns: &[Column]) -> Vec<usize> {
+fn column_widths(lines: &[Line], columns: &[Column]) -> Vec<usize> {
     let mut widths: Vec<usize> = columns.iter().map(|column| column.head().len()).collect();
     for line in lines {
         for (width, cell) in widths.iter_mut().zip(&line.cells) {
@@ -225,7 +226,7 @@ fn widths(lines: &[Line], columns: &[Column]) -> Vec<usize> {
 
 /// Puts lines under their headings. Within a width, names are cut and bars drawn.
 fn lay_out(lines: &[Line], columns: &[Column], within: Option<usize>) -> String {
-    let widths = widths(lines, columns);
+    let widths = column_widths(lines, columns);
     let numbers: usize = widths.iter().map(|width| width + GAP.len()).sum();
     let longest = lines.iter().map(|line| screen::width(&line.name)).max().unwrap_or(0);
     let (name_width, bar_width) = match within {
@@ -244,13 +245,14 @@ fn lay_out(lines: &[Line], columns: &[Column], within: Option<usize>) -> String 
     let head = Line { name: String::new(), cells: heads, bar: None };
     for line in std::iter::once(&head).chain(lines) {
         let name = screen::fit(&line.name, name_width);
-        let mut row = format!("{name}{}", " ".repeat(name_width - screen::width(&name).min(name_width)));
+        let mut row =
+            format!("{name}{}", " ".repeat(name_width - screen::width(&name).min(name_width)));
         for (cell, width) in line.cells.iter().zip(&widths) {
             let pad = width.saturating_sub(screen::width(cell));
             row.push_str(&format!("{GAP}{}{cell}", " ".repeat(pad)));
         }
         if let (Some(part), true) = (line.bar, bar_width > 0) {
-            row.push_str(&format!("{GAP}{}", bar(part, bar_width)));
+            row.push_str(&format!("{GAP}{}", draw_bar(part, bar_width)));
         }
         text.push_str(row.trim_end());
         text.push('\n');
@@ -259,7 +261,7 @@ fn lay_out(lines: &[Line], columns: &[Column], within: Option<usize>) -> String 
 }
 
 /// A bar of at most `width` columns, to an eighth of one. More than nothing is never drawn as nothing.
-fn bar(part: f64, width: usize) -> String {
+fn draw_bar(part: f64, width: usize) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let most = width * 8;
     let eighths = (part.clamp(0.0, 1.0) * most as f64).round() as usize;

@@ -23,12 +23,12 @@ pub(super) struct FlatRow<'r> {
 }
 
 impl FlatRow<'_> {
-    /// Its own name, for people.
+    /// Returns its own name, for people.
     pub(super) fn name(&self) -> &str {
         self.path.last().copied().flatten().unwrap_or(UNKNOWN_NAME)
     }
 
-    /// How many rows it is in.
+    /// Returns the number of rows that it is in.
     pub(super) fn depth(&self) -> usize {
         self.path.len().saturating_sub(1)
     }
@@ -44,8 +44,7 @@ impl UsageView<'_> {
 
     /// `Usage of the last 7 days by model and day`.
     pub(super) fn title(&self) -> String {
-        let names: Vec<&str> =
-            self.query.by.iter().map(|dimension| dimension.name()).collect();
+        let names: Vec<&str> = self.query.by.iter().map(|dimension| dimension.name()).collect();
         let names = match names.as_slice() {
             [] => String::new(),
             [name] => format!(" by {name}"),
@@ -65,7 +64,8 @@ impl UsageView<'_> {
     /// The part of a row in the whole, from 0 to 1: of the cost, or of the tokens if nothing has a cost.
     pub(super) fn share(&self, sums: &UsageSums) -> f64 {
         let total = &self.report.total;
-        let part = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
+        let part =
+            |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
         if total.micro_usd > 0 {
             part(sums.micro_usd, total.micro_usd)
         } else {
@@ -95,12 +95,8 @@ pub(super) fn count_calls(calls: u64) -> String {
 
 /// A count in at most five characters: `999`, `12.3k`, `4.5M`.
 pub(super) fn short_count(count: u64) -> String {
-    const UNITS: [(&str, u64); 4] = [
-        ("T", 1_000_000_000_000),
-        ("G", 1_000_000_000),
-        ("M", 1_000_000),
-        ("k", 1_000),
-    ];
+    const UNITS: [(&str, u64); 4] =
+        [("T", 1_000_000_000_000), ("G", 1_000_000_000), ("M", 1_000_000), ("k", 1_000)];
     match UNITS.into_iter().find(|(_, unit)| count >= *unit) {
         None => count.to_string(),
         Some((name, unit)) if count / unit >= 100 => format!("{}{name}", count / unit),

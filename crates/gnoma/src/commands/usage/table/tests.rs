@@ -40,7 +40,12 @@ fn nested() -> (UsageQuery, UsageReport) {
             sums(20, 3_000_000),
             days(sums(5, 500_000), sums(15, 2_500_000)),
         ),
-        row(Dimension::Model, Some("local/<b>&\u{1b}[31m"), sums(10, 123), days(sums(4, 100), sums(6, 23))),
+        row(
+            Dimension::Model,
+            Some("local/<b>&\u{1b}[31m"),
+            sums(10, 123),
+            days(sums(4, 100), sums(6, 23)),
+        ),
         row(
             Dimension::Model,
             None,
@@ -68,14 +73,15 @@ fn shown<T>(show: impl FnOnce(&UsageView<'_>) -> T) -> T {
 #[test]
 fn lines_fit_into_every_width_and_keep_what_matters() {
     for columns in [40, 60, 80, 100, 120, 200] {
-        let text = shown(|view| text(view, Some(columns)));
+        let text = shown(|view| render(view, Some(columns)));
         for line in text.lines().skip(2).take(9) {
             assert!(screen::width(line) <= columns.min(MAX_COLUMNS), "{columns}: {line}\n{text}");
         }
         assert!(text.contains("cost") && text.contains("$3.00*"), "{columns}: {text}");
     }
-    let usual = shown(|view| text(view, Some(80)));
-    for part in ["calls", "in", "out", "share", "█", "unknown", "(not recorded)", "  2026-11-27"] {
+    let usual = shown(|view| render(view, Some(80)));
+    for part in ["calls", "in", "out", "share", "█", "unknown", "(not recorded)", "  2026-11-27"]
+    {
         assert!(usual.contains(part), "no {part} in:\n{usual}");
     }
     assert!(usual.starts_with("Usage of the last 7 days by model and day\n\n"), "{usual}");
@@ -85,7 +91,7 @@ fn lines_fit_into_every_width_and_keep_what_matters() {
 
 #[test]
 fn piped_reports_are_whole_and_exact() {
-    let text = shown(|view| text(view, None));
+    let text = shown(|view| render(view, None));
     assert!(text.contains("anthropic/a-model-with-quite-a-long-name"), "{text}");
     assert!(text.contains("$3.000123*") && text.contains("246900"), "{text}");
     for head in Column::ALL.map(Column::head) {
@@ -95,7 +101,7 @@ fn piped_reports_are_whole_and_exact() {
 
 #[test]
 fn pages_hold_nothing_that_runs_loads_or_escapes() {
-    let page = shown(html::page);
+    let page = shown(html::render_page);
     assert!(page.contains("local/&lt;b&gt;&amp;\u{fffd}[31m"), "{page}");
     for part in ["<script", "http:", "https:", "url(", "<b>", " src=", " href=", " on"] {
         assert!(!page.contains(part), "{part} in:\n{page}");
@@ -106,13 +112,13 @@ fn pages_hold_nothing_that_runs_loads_or_escapes() {
 
 #[test]
 fn csv_has_the_innermost_rows_and_json_the_tree() {
-    let csv = shown(csv::text);
+    let csv = shown(csv::render);
     let lines: Vec<&str> = csv.split_terminator("\r\n").collect();
     assert_eq!(lines.len(), 6, "{csv}");
     assert!(lines[0].starts_with("model,day,turns,calls,"), "{csv}");
     assert!(lines[1].ends_with(",0.500000"), "{csv}");
     assert!(lines[5].starts_with(",2026-11-28,") && lines[5].ends_with(','), "{csv}");
-    let json = shown(json::value);
+    let json = shown(json::to_json);
     assert_eq!(json["total"]["micro_usd"], 3_000_123);
     assert_eq!(json["rows"][2]["sums"]["micro_usd"], serde_json::Value::Null);
     assert_eq!(json["rows"][2]["name"], serde_json::Value::Null);
@@ -124,13 +130,13 @@ fn nothing_spent_is_said() {
     let (query, report) = nested();
     let report = UsageReport { total: UsageSums::default(), rows: Vec::new(), ..report };
     let view = UsageView { query: &query, report: &report, now_ms: 0 };
-    assert_eq!(text(&view, Some(80)), "no calls in the last 7 days\n");
+    assert_eq!(render(&view, Some(80)), "no calls in the last 7 days\n");
 }
 
 #[test]
 fn bars_are_as_long_as_their_part() {
-    assert_eq!(bar(0.0, 10), "");
-    assert_eq!(bar(0.001, 10), "▏");
-    assert_eq!(bar(0.5, 10), "█████");
-    assert_eq!(bar(1.0, 10), "██████████");
+    assert_eq!(draw_bar(0.0, 10), "");
+    assert_eq!(draw_bar(0.001, 10), "▏");
+    assert_eq!(draw_bar(0.5, 10), "█████");
+    assert_eq!(draw_bar(1.0, 10), "██████████");
 }

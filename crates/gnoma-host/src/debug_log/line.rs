@@ -1,6 +1,6 @@
 //! The line of an event: `2026-11-28T12:00:00.000Z session=… tool end …`. Pure.
 
-use std::{borrow::Cow, str::FromStr};
+use std::{borrow::Cow, fmt, str::FromStr};
 
 use gnoma_core::{
     Event, Usage,
@@ -63,7 +63,7 @@ impl Line {
         Self { level, what, fields: Vec::new() }
     }
 
-    fn with(mut self, name: &'static str, value: impl ToString) -> Self {
+    fn with(mut self, name: &'static str, value: &dyn fmt::Display) -> Self {
         self.fields.push((name, value.to_string()));
         self
     }
@@ -86,16 +86,16 @@ impl Line {
     }
 
     fn with_usage(self, usage: &Usage) -> Self {
-        self.with("input", usage.prompt())
-            .with("cached", usage.cache_read)
-            .with("cache_write", usage.cache_write)
-            .with("output", usage.output)
-            .with("thinking", usage.reasoning)
+        self.with("input", &usage.prompt())
+            .with("cached", &usage.cache_read)
+            .with("cache_write", &usage.cache_write)
+            .with("output", &usage.output)
+            .with("thinking", &usage.reasoning)
     }
 
-    fn with_some(self, name: &'static str, value: Option<impl ToString>) -> Self {
+    fn with_some(self, name: &'static str, value: Option<impl fmt::Display>) -> Self {
         match value {
-            Some(value) => self.with(name, value),
+            Some(value) => self.with(name, &value),
             None => self,
         }
     }
@@ -157,7 +157,7 @@ impl SessionLines {
             Event::Retrying { error, attempt, wait_ms, .. } => Some(
                 Line::new(LogLevel::Warn, "model call failed")
                     .with("provider", &error.provider)
-                    .with("kind", format!("{:?}", error.kind))
+                    .with("kind", &format!("{:?}", error.kind))
                     .with_some("status", error.status)
                     .with("next_attempt", attempt)
                     .with("wait_ms", wait_ms)
@@ -174,7 +174,7 @@ impl SessionLines {
                 Some(
                     Line::new(LogLevel::Debug, "cost")
                         .with("arm", arm)
-                        .with("micro_usd", cost)
+                        .with("micro_usd", &cost)
                         .with("estimated", estimated),
                 )
             }
@@ -194,14 +194,14 @@ fn format_turn(event: &Event, turn_ms: i64) -> Option<Line> {
                 LogLevel::Info
             };
             let line = Line::new(level, "turn end")
-                .with("outcome", outcome_name(outcome))
+                .with("outcome", &outcome_name(outcome))
                 .with("rounds", rounds)
-                .with("ms", turn_ms)
+                .with("ms", &turn_ms)
                 .with_usage(usage);
             Some(match outcome {
                 Outcome::Failed { error, .. } => line
                     .with("provider", &error.provider)
-                    .with("kind", format!("{:?}", error.kind))
+                    .with("kind", &format!("{:?}", error.kind))
                     .with_some("status", error.status)
                     .with("error", &error.message),
                 Outcome::Complete { .. }
@@ -235,8 +235,8 @@ fn format_step(event: &Event) -> Option<Line> {
             Line::new(LogLevel::Info, "routed")
                 .with("kind", &routing.kind)
                 .with("strategy", &routing.strategy)
-                .with("arms", arms.join(" "))
-                .with("candidates", routing.candidates.len())
+                .with("arms", &arms.join(" "))
+                .with("candidates", &routing.candidates.len())
                 .with("why", &routing.why)
         }
         Event::PermissionAsked { call, reason, .. } => debug("approval asked")
@@ -250,15 +250,15 @@ fn format_step(event: &Event) -> Option<Line> {
         Event::ToolStarted { call } => debug("tool begin")
             .with("call", &call.id)
             .with("tool", &call.name)
-            .with("argument_bytes", call.arguments.get().len()),
+            .with("argument_bytes", &call.arguments.get().len()),
         Event::ToolEnded { call, result, duration_ms, .. } => debug("tool end")
             .with("call", &call.id)
             .with("tool", &call.name)
-            .with("error", result.is_error)
+            .with("error", &result.is_error)
             .with("ms", duration_ms)
-            .with("result_bytes", result_bytes(&result.parts)),
+            .with("result_bytes", &result_bytes(&result.parts)),
         Event::Conferred { members, author, .. } => {
-            debug("conferred").with("members", members.len()).with("author", author)
+            debug("conferred").with("members", &members.len()).with("author", author)
         }
         Event::Checking { arm, .. } => debug("check begin").with("arm", arm),
         Event::Checked { arm, passed, .. } => {
@@ -266,11 +266,11 @@ fn format_step(event: &Event) -> Option<Line> {
         }
         Event::Compacted { summary, messages } => Line::new(LogLevel::Info, "compacted")
             .with("messages", messages)
-            .with("summary_bytes", summary.len()),
+            .with("summary_bytes", &summary.len()),
         Event::Waiting { arm, waited_ms, .. } => {
             debug("waiting").with("arm", arm).with("ms", waited_ms)
         }
-        Event::ModeChanged { mode } => debug("mode").with("mode", mode.name()),
+        Event::ModeChanged { mode } => debug("mode").with("mode", &mode.name()),
         Event::Notice { level: NoticeLevel::Warning, text } => {
             Line::new(LogLevel::Warn, "warning").with("text", text)
         }

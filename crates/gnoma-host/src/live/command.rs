@@ -1,7 +1,7 @@
 //! Requests that are commands of the engine, and those of them that would come to nothing. Pure.
 
 use gnoma_core::{
-    Command, Content, ModelRef,
+    Command, Content, Event, ModelRef,
     info::Choice,
     protocol::{Request, RequestError, RequestErrorKind, RunningTurn},
     session::SessionState,
@@ -66,6 +66,14 @@ pub(super) fn is_at_work(log: &EventLog) -> bool {
 /// Whether an arm is among the models that can be chosen; where none is known, any may be.
 fn is_known(models: &[Choice], arm: &ModelRef) -> bool {
     models.is_empty() || models.iter().any(|choice| choice.arm.as_ref() == Some(arm))
+}
+
+/// Returns whether lists of sessions show something else after the event.
+pub(super) fn changes_listing(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::State(_) | Event::PermissionAsked { .. } | Event::PermissionDecided { .. }
+    )
 }
 
 pub(super) fn between_turns() -> RequestError {

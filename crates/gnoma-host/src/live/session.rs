@@ -102,11 +102,11 @@ impl Actor {
         let remembered = kept.lock().unwrap_or_else(PoisonError::into_inner);
         let (services, detach) = (Arc::clone(&remembered.services), remembered.spec.detach);
         drop(remembered);
-        let debug_log = services.debug_log();
         Self {
             shared,
             id,
             log,
+            debug_log: services.debug_log(),
             services,
             detach,
             kept,
@@ -118,7 +118,6 @@ impl Actor {
             deserted: (detach == Detach::Close).then(|| Instant::now() + SUBSCRIBER_PATIENCE),
             was_seen: false,
             is_closing: false,
-            debug_log,
         }
     }
 
@@ -225,18 +224,13 @@ impl Actor {
 
     /// The engine has said something.
     fn log_event(&mut self, event: Event) {
-        if let Some(log) = &mut self.debug_log {
-            log.write(&self.id, &event);
-        }
+        self.debug_log.iter_mut().for_each(|log| log.write(&self.id, &event));
         if let Some(following) = &mut self.kept().following {
             following.take(&event);
         }
         let shared = self.shared.upgrade();
         let event = costs::count(&self.kept, &self.log, shared.as_deref(), event);
-        let changes = matches!(
-            event,
-            Event::State(_) | Event::PermissionAsked { .. } | Event::PermissionDecided { .. }
-        );
+        let changes = command::changes_listing(&event);
         match &event {
             Event::PermissionAsked { call, .. } => {
                 self.answered.remove(&call.id);

@@ -28,7 +28,7 @@ pub struct UsageRow {
     /// The sums of its calls.
     pub sums: UsageSums,
     /// The same calls by the next dimension.
-    pub rows: Vec<UsageRow>,
+    pub rows: Vec<Self>,
 }
 
 /// The names that the numbers of keys stand for.

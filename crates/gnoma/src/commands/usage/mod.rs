@@ -22,7 +22,7 @@ use gnoma_host::{
 };
 
 use self::view::UsageView;
-use super::common::{print_data, print_json, project, show};
+use super::common::{print_data, project, show};
 use crate::{
     args::{TurnArgs, UsageArgs, UsageSub},
     environment::ProcessEnvironment,
@@ -53,7 +53,9 @@ pub(super) async fn run(
     let report = usage::read_report(&project, &query).await?;
     let view = UsageView { query: &query, report: &report, now_ms: project.now_ms() };
     if wanted.json {
-        return print_json(&json::to_json(&view));
+        let mut text = json::to_json(&view)?;
+        text.push('\n');
+        return print_data(&text);
     }
     if wanted.csv {
         return print_data(&csv::render(&view));

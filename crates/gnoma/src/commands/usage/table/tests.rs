@@ -118,7 +118,8 @@ fn csv_has_the_innermost_rows_and_json_the_tree() {
     assert!(lines[0].starts_with("model,day,turns,calls,"), "{csv}");
     assert!(lines[1].ends_with(",0.500000"), "{csv}");
     assert!(lines[5].starts_with(",2026-11-28,") && lines[5].ends_with(','), "{csv}");
-    let json = shown(json::to_json);
+    let json = shown(json::to_json).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["total"]["micro_usd"], 3_000_123);
     assert_eq!(json["rows"][2]["sums"]["micro_usd"], serde_json::Value::Null);
     assert_eq!(json["rows"][2]["name"], serde_json::Value::Null);

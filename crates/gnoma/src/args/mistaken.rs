@@ -337,7 +337,7 @@ mod tests {
             "gnoma|help|me|fix|the|build",
             "gnoma|help me",
             "gnoma|run|the|tests",
-            "gnoma|usage|of|tokio|select",
+            "gnoma|costs|of|tokio|select",
             "gnoma|status|of|the|build",
             "gnoma|install|the|dependencies",
             "gnoma|change|the|port|to|8080",

@@ -75,7 +75,9 @@ fn lines_fit_into_every_width_and_keep_what_matters() {
     for columns in [40, 60, 80, 100, 120, 200] {
         let text = shown(|view| render(view, Some(columns)));
         for line in text.lines().skip(2).take(9) {
-            assert!(screen::width(line) <= columns.min(MAX_COLUMNS), "{columns}: {line}\n{text}");
+            // Bars have one column each, unless a terminal is set to wide ambiguous characters.
+            let width = line.chars().count();
+            assert!(width <= columns.min(MAX_COLUMNS), "{columns}: {line}\n{text}");
         }
         assert!(text.contains("cost") && text.contains("$3.00*"), "{columns}: {text}");
     }

@@ -19,11 +19,7 @@ use crate::{
     past::Past,
     points, providers, resuming, rule, sessions, setting,
 };
-use gnoma_config::{
-    Origin, paths, pin, profile, project_root,
-    schema::{Kind, ROWS},
-    trust,
-};
+use gnoma_config::{Origin, paths, pin, profile, project_root, trust};
 use gnoma_core::{
     info::Choice,
     lifecycle::Lifecycle,
@@ -474,19 +470,9 @@ fn settings(project: &Project) -> Vec<Setting> {
             Origin::Flag => "set for this session".to_owned(),
             origin => format!("{origin}: {}", value.place),
         },
-        choices: values_of(&value.key),
+        choices: setting::values_of(&value.key),
     };
     project.values.iter().map(setting).collect()
-}
-
-/// The values that a setting can have, where there are few.
-fn values_of(key: &str) -> Vec<String> {
-    let row = ROWS.iter().find(|row| row.path == key);
-    match row.map(|row| row.kind) {
-        Some(Kind::Bool) => ["true", "false"].map(str::to_owned).to_vec(),
-        Some(Kind::Word(words)) => words.iter().map(|word| (*word).to_owned()).collect(),
-        _ => Vec::new(),
-    }
 }
 
 /// The models that the session can be pinned to.

@@ -7,7 +7,7 @@ use gnoma_config::{
     load::check_value,
     paths, profile,
     save::{SaveError, save},
-    schema::THEMES,
+    schema::{Kind, ROWS, THEMES},
     toml,
 };
 use toml::{Table, Value};
@@ -102,6 +102,16 @@ fn meant(value: &str) -> Value {
     let read =
         read.ok().filter(|table| table.len() == 1).and_then(|mut table| table.remove("value"));
     read.unwrap_or_else(|| Value::String(value.to_owned()))
+}
+
+/// The values that a setting can have, where there are few.
+pub(crate) fn values_of(key: &str) -> Vec<String> {
+    let row = ROWS.iter().find(|row| row.path == key);
+    match row.map(|row| row.kind) {
+        Some(Kind::Bool) => ["true", "false"].map(str::to_owned).to_vec(),
+        Some(Kind::Word(words)) => words.iter().map(|word| (*word).to_owned()).collect(),
+        _ => Vec::new(),
+    }
 }
 
 #[cfg(test)]

@@ -20,10 +20,10 @@ const MAX_ENTRIES: usize = 10_000;
 /// A log file that is made with its first line.
 pub(super) struct LogFile {
     path: PathBuf,
-    open: Mutex<Option<Part>>,
+    open: Mutex<Option<LogPart>>,
 }
 
-struct Part {
+struct LogPart {
     file: File,
     bytes: u64,
 }
@@ -59,7 +59,7 @@ impl LogFile {
         name.into()
     }
 
-    fn open_part(&self) -> io::Result<Part> {
+    fn open_part(&self) -> io::Result<LogPart> {
         if let Some(folder) = self.path.parent() {
             fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         }
@@ -70,7 +70,7 @@ impl LogFile {
         // A file that was there may be open to others.
         file.set_permissions(Permissions::from_mode(0o600))?;
         let bytes = file.metadata()?.len();
-        Ok(Part { file, bytes })
+        Ok(LogPart { file, bytes })
     }
 }
 

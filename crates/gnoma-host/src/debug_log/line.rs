@@ -52,13 +52,13 @@ struct Call {
 
 /// A line before it is written.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct LogLine {
     level: LogLevel,
     what: &'static str,
     fields: Vec<(&'static str, String)>,
 }
 
-impl Line {
+impl LogLine {
     fn new(level: LogLevel, what: &'static str) -> Self {
         Self { level, what, fields: Vec::new() }
     }
@@ -78,7 +78,7 @@ impl Line {
             text.push_str(&if !value.is_empty() && value.chars().all(is_plain) {
                 format!(" {name}={value}")
             } else {
-                // Line breaks and controls are escaped: a value never begins a line.
+                // LogLine breaks and controls are escaped: a value never begins a line.
                 format!(" {name}={value:?}")
             });
         }
@@ -103,7 +103,7 @@ impl Line {
 
 impl SessionLines {
     /// The line of an event without its time; `None` if it has none at this level.
-    pub(super) fn line(&mut self, now_ms: i64, event: &Event, level: LogLevel) -> Option<Line> {
+    pub(super) fn line(&mut self, now_ms: i64, event: &Event, level: LogLevel) -> Option<LogLine> {
         self.observe(now_ms, event);
         let line = format_turn(event, now_ms.saturating_sub(self.turn_began_ms))
             .or_else(|| self.format_call(event, now_ms))
@@ -136,10 +136,10 @@ impl SessionLines {
         }
     }
 
-    fn format_call(&self, event: &Event, now_ms: i64) -> Option<Line> {
+    fn format_call(&self, event: &Event, now_ms: i64) -> Option<LogLine> {
         match event {
             Event::RoundStarted { round, arm, why } => Some(
-                Line::new(LogLevel::Info, "model call")
+                LogLine::new(LogLevel::Info, "model call")
                     .with("round", round)
                     .with("arm", arm)
                     .with("why", why),
@@ -147,7 +147,7 @@ impl SessionLines {
             Event::Usage { round, .. } => {
                 let call = self.call.as_ref();
                 Some(
-                    Line::new(LogLevel::Info, "model answer")
+                    LogLine::new(LogLevel::Info, "model answer")
                         .with_some("attempt", call.map(|call| call.attempt))
                         .with_some("first_part_ms", call.and_then(|call| call.first_part_ms))
                         .with_some("ms", call.map(|call| now_ms.saturating_sub(call.began_ms)))
@@ -155,7 +155,7 @@ impl SessionLines {
                 )
             }
             Event::Retrying { error, attempt, wait_ms, .. } => Some(
-                Line::new(LogLevel::Warn, "model call failed")
+                LogLine::new(LogLevel::Warn, "model call failed")
                     .with("provider", &error.provider)
                     .with("kind", &format!("{:?}", error.kind))
                     .with_some("status", error.status)
@@ -164,7 +164,7 @@ impl SessionLines {
                     .with("error", &error.message),
             ),
             Event::ArmChanged { from, to, why, .. } => Some(
-                Line::new(LogLevel::Warn, "failover")
+                LogLine::new(LogLevel::Warn, "failover")
                     .with("from", from)
                     .with("to", to)
                     .with("why", why),
@@ -172,7 +172,7 @@ impl SessionLines {
             Event::Cost { arm, call_micro_usd, estimated, .. } => {
                 let cost = call_micro_usd.map_or("unknown".to_owned(), |cost| cost.to_string());
                 Some(
-                    Line::new(LogLevel::Debug, "cost")
+                    LogLine::new(LogLevel::Debug, "cost")
                         .with("arm", arm)
                         .with("micro_usd", &cost)
                         .with("estimated", estimated),
@@ -183,17 +183,17 @@ impl SessionLines {
     }
 }
 
-fn format_turn(event: &Event, turn_ms: i64) -> Option<Line> {
+fn format_turn(event: &Event, turn_ms: i64) -> Option<LogLine> {
     match event {
-        Event::State(SessionState::Active) => Some(Line::new(LogLevel::Info, "turn begin")),
-        Event::State(SessionState::Cancelling) => Some(Line::new(LogLevel::Info, "turn cancel")),
+        Event::State(SessionState::Active) => Some(LogLine::new(LogLevel::Info, "turn begin")),
+        Event::State(SessionState::Cancelling) => Some(LogLine::new(LogLevel::Info, "turn cancel")),
         Event::TurnEnded { outcome, rounds, usage, .. } => {
             let level = if matches!(outcome, Outcome::Failed { .. }) {
                 LogLevel::Warn
             } else {
                 LogLevel::Info
             };
-            let line = Line::new(level, "turn end")
+            let line = LogLine::new(level, "turn end")
                 .with("outcome", &outcome_name(outcome))
                 .with("rounds", rounds)
                 .with("ms", &turn_ms)
@@ -226,19 +226,14 @@ fn outcome_name(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// The line of a step that needs no memory: routing, approvals, tools, checks, notices.
-fn format_step(event: &Event) -> Option<Line> {
-    let debug = |what| Line::new(LogLevel::Debug, what);
+/// The line of a step that needs no memory: approvals, tools, routing, checks, notices.
+fn format_step(event: &Event) -> Option<LogLine> {
+    format_tool_step(event).or_else(|| format_other_step(event))
+}
+
+fn format_tool_step(event: &Event) -> Option<LogLine> {
+    let debug = |what| LogLine::new(LogLevel::Debug, what);
     Some(match event {
-        Event::Routed(routing) => {
-            let arms: Vec<String> = routing.arms.iter().map(ToString::to_string).collect();
-            Line::new(LogLevel::Info, "routed")
-                .with("kind", &routing.kind)
-                .with("strategy", &routing.strategy)
-                .with("arms", &arms.join(" "))
-                .with("candidates", &routing.candidates.len())
-                .with("why", &routing.why)
-        }
         Event::PermissionAsked { call, reason, .. } => debug("approval asked")
             .with("call", &call.id)
             .with("tool", &call.name)
@@ -257,6 +252,22 @@ fn format_step(event: &Event) -> Option<Line> {
             .with("error", &result.is_error)
             .with("ms", duration_ms)
             .with("result_bytes", &result_bytes(&result.parts)),
+        _ => return None,
+    })
+}
+
+fn format_other_step(event: &Event) -> Option<LogLine> {
+    let debug = |what| LogLine::new(LogLevel::Debug, what);
+    Some(match event {
+        Event::Routed(routing) => {
+            let arms: Vec<String> = routing.arms.iter().map(ToString::to_string).collect();
+            LogLine::new(LogLevel::Info, "routed")
+                .with("kind", &routing.kind)
+                .with("strategy", &routing.strategy)
+                .with("arms", &arms.join(" "))
+                .with("candidates", &routing.candidates.len())
+                .with("why", &routing.why)
+        }
         Event::Conferred { members, author, .. } => {
             debug("conferred").with("members", &members.len()).with("author", author)
         }
@@ -264,7 +275,7 @@ fn format_step(event: &Event) -> Option<Line> {
         Event::Checked { arm, passed, .. } => {
             debug("check end").with("arm", arm).with("passed", passed)
         }
-        Event::Compacted { summary, messages } => Line::new(LogLevel::Info, "compacted")
+        Event::Compacted { summary, messages } => LogLine::new(LogLevel::Info, "compacted")
             .with("messages", messages)
             .with("summary_bytes", &summary.len()),
         Event::Waiting { arm, waited_ms, .. } => {
@@ -272,7 +283,7 @@ fn format_step(event: &Event) -> Option<Line> {
         }
         Event::ModeChanged { mode } => debug("mode").with("mode", &mode.name()),
         Event::Notice { level: NoticeLevel::Warning, text } => {
-            Line::new(LogLevel::Warn, "warning").with("text", text)
+            LogLine::new(LogLevel::Warn, "warning").with("text", text)
         }
         _ => return None,
     })

@@ -37,7 +37,7 @@ pub(super) type GroupKey = [i64; MAX_DEPTH];
 
 /// The sums of a group, and its turns by their hashes, with repetitions.
 #[derive(Debug, Default)]
-pub(super) struct Group {
+pub(super) struct CallGroup {
     pub(super) sums: UsageSums,
     pub(super) turns: Vec<i64>,
 }
@@ -51,7 +51,7 @@ pub(super) struct UsageFold {
     by: Vec<Dimension>,
     begin_ms: Option<i64>,
     days: LocalDays,
-    pub(super) groups: HashMap<GroupKey, Group>,
+    pub(super) groups: HashMap<GroupKey, CallGroup>,
     explained: DaySums,
     /// There were more than [`MAX_GROUPS`].
     pub(super) is_full: bool,

@@ -10,7 +10,7 @@ use gnoma_store::NameId;
 
 use super::{
     dimension::Dimension,
-    fold::{Group, GroupKey, NO_ELF, UNKNOWN},
+    fold::{CallGroup, GroupKey, NO_ELF, UNKNOWN},
     period::period_name,
     sums::UsageSums,
 };
@@ -88,7 +88,7 @@ pub(super) fn name_ids<'k>(
 /// Makes rows of the groups, and the sums of all.
 pub(super) fn build_tree(
     by: &[Dimension],
-    groups: HashMap<GroupKey, Group>,
+    groups: HashMap<GroupKey, CallGroup>,
     names: &KeyNames,
 ) -> (UsageSums, Vec<UsageRow>) {
     let Branch { sums, rows, turns: _ } = build_branch(by, 0, groups.into_iter().collect(), names);
@@ -107,7 +107,7 @@ struct Branch {
 fn build_branch(
     by: &[Dimension],
     depth: usize,
-    groups: Vec<(GroupKey, Group)>,
+    groups: Vec<(GroupKey, CallGroup)>,
     names: &KeyNames,
 ) -> Branch {
     let (mut sums, mut turns, mut rows) = (UsageSums::default(), Vec::new(), Vec::new());
@@ -142,10 +142,10 @@ type RowKey = (i64, Option<String>);
 fn divide_groups(
     dimension: Dimension,
     depth: usize,
-    groups: Vec<(GroupKey, Group)>,
+    groups: Vec<(GroupKey, CallGroup)>,
     names: &KeyNames,
-) -> BTreeMap<RowKey, Vec<(GroupKey, Group)>> {
-    let mut parts: BTreeMap<RowKey, Vec<(GroupKey, Group)>> = BTreeMap::new();
+) -> BTreeMap<RowKey, Vec<(GroupKey, CallGroup)>> {
+    let mut parts: BTreeMap<RowKey, Vec<(GroupKey, CallGroup)>> = BTreeMap::new();
     for (key, group) in groups {
         let part = key.get(depth).copied().unwrap_or(UNKNOWN);
         let place = if dimension.is_time() { part } else { 0 };

@@ -14,8 +14,8 @@ use gnoma_core::{
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{
-    books,
     calendar::{DAY_MS, begins_ms, day_of},
+    statements::{run, totals},
     words::InWords,
 };
 use crate::{error::Result, text::count};
@@ -124,7 +124,7 @@ pub(super) fn insert(
     let CallOrigin { project, branch, session, elf, turn, task } = origin;
     let id = |kind, name: &str| name_id(connection, kind, name);
     let amount = &call.amount;
-    books::run(
+    run(
         connection,
         "INSERT OR REPLACE INTO call VALUES \
          (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
@@ -167,7 +167,7 @@ fn name_id(connection: &Connection, kind: NameKind, name: &str) -> Result<i64> {
         return Ok(number);
     }
     let sql = "INSERT INTO call_name(kind, name) VALUES (?1, ?2)";
-    books::run(connection, sql, params![kind as i64, name])?;
+    run(connection, sql, params![kind as i64, name])?;
     Ok(connection.last_insert_rowid())
 }
 
@@ -227,8 +227,8 @@ pub(super) fn fold_rows<T>(
         }
     }
     let from_day = i32::try_from(day).unwrap_or(if day < 0 { i32::MIN } else { i32::MAX });
-    let totals = books::totals(connection, from_day)?;
-    Ok(UsageRead { state, totals, arms: read_arms(connection)?, damaged })
+    let sums = totals(connection, from_day)?;
+    Ok(UsageRead { state, totals: sums, arms: read_arms(connection)?, damaged })
 }
 
 impl DamagedCalls {
@@ -307,7 +307,7 @@ pub(super) fn read_names(
 /// Removes a piece of the calls that are older than [`KEPT_DAYS`]; says whether there are more.
 pub(super) fn remove_old(connection: &Connection, now_ms: i64) -> Result<bool> {
     let before_ms = now_ms.saturating_sub(KEPT_DAYS * DAY_MS);
-    let removed = books::run(
+    let removed = run(
         connection,
         "DELETE FROM call WHERE at_ms < ?1 AND (at_ms, settled) IN \
          (SELECT at_ms, settled FROM call WHERE at_ms < ?1 \
@@ -330,14 +330,14 @@ pub(super) fn count_before(connection: &Connection, before_ms: i64) -> Result<u6
 /// overwritten. Returns how many calls were removed: 0 once there are none left.
 pub(super) fn forget_before(connection: &Connection, before_ms: i64) -> Result<u64> {
     connection.pragma_update(None, "secure_delete", "ON").in_words()?;
-    let removed = books::run(
+    let removed = run(
         connection,
         "DELETE FROM call WHERE at_ms < ?1 AND (at_ms, settled) IN \
          (SELECT at_ms, settled FROM call WHERE at_ms < ?1 ORDER BY at_ms LIMIT ?2)",
         [before_ms, FORGOTTEN_AT_ONCE],
     )?;
     if removed == 0 {
-        books::run(
+        run(
             connection,
             "DELETE FROM call_name WHERE number NOT IN (SELECT project FROM call UNION \
              SELECT branch FROM call UNION SELECT session FROM call UNION SELECT elf FROM call \

@@ -28,6 +28,7 @@ mod notes;
 mod open;
 mod salvage;
 mod schema;
+mod statements;
 mod tending;
 mod window;
 mod words;

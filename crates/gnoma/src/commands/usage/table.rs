@@ -154,7 +154,7 @@ impl Column {
 }
 
 /// A line before it is laid out.
-struct Line {
+struct TableLine {
     name: String,
     cells: Vec<String>,
     /// The length of its bar, from 0 to 1; `None` for a line without one.
@@ -198,23 +198,23 @@ fn choose_columns(view: &UsageView<'_>, columns: usize) -> Vec<Column> {
     chosen
 }
 
-fn make_lines(view: &UsageView<'_>, columns: &[Column], is_short: bool) -> Vec<Line> {
+fn make_lines(view: &UsageView<'_>, columns: &[Column], is_short: bool) -> Vec<TableLine> {
     let total = &view.report.total;
     let rows = view.flat_rows();
     let largest = rows.iter().map(|row| view.share(row.sums)).fold(0.0, f64::max);
     let cells = |sums: &UsageSums| {
         columns.iter().map(|column| column.cell(sums, view.share(sums), is_short)).collect()
     };
-    let lines = rows.iter().map(|row| Line {
+    let lines = rows.iter().map(|row| TableLine {
         name: format!("{}{}", INDENT.repeat(row.depth()), row.name()),
         cells: cells(row.sums),
         bar: Some(if largest > 0.0 { view.share(row.sums) / largest } else { 0.0 }),
     });
-    let all = Line { name: ALL.to_owned(), cells: cells(total), bar: None };
+    let all = TableLine { name: ALL.to_owned(), cells: cells(total), bar: None };
     lines.chain([all]).collect()
 }
 
-fn column_widths(lines: &[Line], columns: &[Column]) -> Vec<usize> {
+fn column_widths(lines: &[TableLine], columns: &[Column]) -> Vec<usize> {
     let mut widths: Vec<usize> = columns.iter().map(|column| column.head().len()).collect();
     for line in lines {
         for (width, cell) in widths.iter_mut().zip(&line.cells) {
@@ -225,7 +225,7 @@ fn column_widths(lines: &[Line], columns: &[Column]) -> Vec<usize> {
 }
 
 /// Puts lines under their headings. Within a width, names are cut and bars drawn.
-fn lay_out(lines: &[Line], columns: &[Column], within: Option<usize>) -> String {
+fn lay_out(lines: &[TableLine], columns: &[Column], within: Option<usize>) -> String {
     let widths = column_widths(lines, columns);
     let numbers: usize = widths.iter().map(|width| width + GAP.len()).sum();
     let longest = lines.iter().map(|line| screen::width(&line.name)).max().unwrap_or(0);
@@ -242,7 +242,7 @@ fn lay_out(lines: &[Line], columns: &[Column], within: Option<usize>) -> String 
     };
     let mut text = String::new();
     let heads = columns.iter().map(|column| column.head().to_owned()).collect();
-    let head = Line { name: String::new(), cells: heads, bar: None };
+    let head = TableLine { name: String::new(), cells: heads, bar: None };
     for line in std::iter::once(&head).chain(lines) {
         let name = screen::fit(&line.name, name_width);
         let mut row =

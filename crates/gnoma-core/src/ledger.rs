@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{message::ModelRef, store::Stored};
+use crate::{ErrorKind, message::ModelRef, store::Stored};
 
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -110,6 +110,47 @@ pub struct Ask {
     pub amount: Amount,
     /// The pools it draws on; all must have room.
     pub draws: Vec<Draw>,
+    /// The work that it belongs to.
+    pub origin: CallOrigin,
+}
+
+/// The work that a call belongs to, so that spending can be summed up by it. An empty text is unknown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CallOrigin {
+    /// The project's folder.
+    pub project: String,
+    /// The git branch that was checked out there, or the start of the commit.
+    pub branch: String,
+    /// The id of the session that a person started.
+    pub session: String,
+    /// The id of the session below it that made the call; empty for the person's own session.
+    pub elf: String,
+    /// The id of the person's turn.
+    pub turn: String,
+    /// The kind of task that the turn was classified as.
+    pub task: String,
+}
+
+/// A finished call, as it is settled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SettledCall {
+    /// The tokens and the money that it took.
+    pub amount: Amount,
+    /// Tokens of the output that were thought and not shown; counted in the output.
+    pub thinking: u64,
+    /// Whether the price is known. If it is not, the amount has no money in it.
+    pub is_priced: bool,
+    /// The error that ended the call.
+    pub failure: Option<ErrorKind>,
+    /// Milliseconds until the first part of the answer; `None` if none came or it was not measured.
+    pub first_part_ms: Option<u64>,
+}
+
+impl From<Amount> for SettledCall {
+    /// Returns a call that succeeded at a known price, of which nothing else is known.
+    fn from(amount: Amount) -> Self {
+        Self { amount, thinking: 0, is_priced: true, failure: None, first_part_ms: None }
+    }
 }
 
 /// Names a reservation.
@@ -184,7 +225,7 @@ pub trait Ledger: Send + Sync {
     ///
     /// # Errors
     /// When the store cannot be written; the reservation then stays until the process ends.
-    fn commit(&self, hold: HoldId, at_ms: i64, amount: Amount) -> Stored<'_, ()>;
+    fn commit(&self, hold: HoldId, at_ms: i64, call: SettledCall) -> Stored<'_, ()>;
 
     /// Releases a reservation: nothing was taken. Does not wait; what is already settled stays.
     fn rollback(&self, hold: HoldId);

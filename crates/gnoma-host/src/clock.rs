@@ -96,6 +96,22 @@ fn ago_in(zone: fn() -> TimeZone, then_ms: i64, now_ms: i64) -> String {
     }
 }
 
+/// A local time for people: `14:05` on the local day of `now_ms`, and with its date on other days.
+#[must_use]
+pub fn time_near(at_ms: i64, now_ms: i64) -> String {
+    time_near_in(&zone(), at_ms, now_ms)
+}
+
+fn time_near_in(zone: &TimeZone, at_ms: i64, now_ms: i64) -> String {
+    let time = zone.to_datetime(timestamp(at_ms));
+    let (date, clock) = (time.date(), time.strftime("%H:%M"));
+    if date == zone.to_datetime(timestamp(now_ms)).date() {
+        clock.to_string()
+    } else {
+        format!("{date} {clock}")
+    }
+}
+
 /// A day in UTC, counted from 1970-01-01, as `YYYY-MM-DD`: what is spent is counted by such days.
 pub fn utc_day(day: i32) -> String {
     const DAY_MS: i64 = 86_400_000;
@@ -103,9 +119,12 @@ pub fn utc_day(day: i32) -> String {
 }
 
 fn date(zone: &TimeZone, at_ms: i64) -> String {
+    zone.to_datetime(timestamp(at_ms)).date().to_string()
+}
+
+fn timestamp(at_ms: i64) -> Timestamp {
     let end = if at_ms < 0 { Timestamp::MIN } else { Timestamp::MAX };
-    let at = Timestamp::from_millisecond(at_ms).unwrap_or(end);
-    zone.to_datetime(at).date().to_string()
+    Timestamp::from_millisecond(at_ms).unwrap_or(end)
 }
 
 #[cfg(test)]
@@ -133,5 +152,8 @@ mod tests {
         let west = || TimeZone::fixed(tz::offset(-5));
         assert_eq!(ago_in(west, NOW_MS - 21 * 86_400_000, NOW_MS), "2026-10-31");
         assert_eq!(utc_day(20_779), "2026-11-22");
+        let zone = TimeZone::fixed(tz::offset(-5));
+        assert_eq!(time_near_in(&zone, NOW_MS + 12 * 3_600_000, NOW_MS), "2026-11-22 07:33");
+        assert_eq!(time_near_in(&zone, NOW_MS, NOW_MS), "19:33");
     }
 }

@@ -90,7 +90,7 @@ fn model(provider: &Provider, name: &str) -> Option<String> {
 }
 
 /// The branch that is checked out, or the start of the commit; not asked of git, which takes long.
-fn branch(cwd: &Path) -> Option<String> {
+pub(crate) fn branch(cwd: &Path) -> Option<String> {
     let git = cwd.ancestors().map(|folder| folder.join(".git")).find(|git| git.exists())?;
     // Opening a pipe would wait for whoever fills it.
     let text =

@@ -1,15 +1,15 @@
 //! The ledger of what is spent, opened when it is first needed: most runs make their first request
 //! before anything is counted. Its file also has what all processes know of the arms.
 
-use std::path::PathBuf;
+use std::{collections::BTreeMap, ops::ControlFlow, path::PathBuf};
 
 use gnoma_core::{
-    ledger::{Amount, Ask, Draw, HoldId, Ledger, Level, Reserved, Total},
+    ledger::{Ask, Draw, HoldId, Ledger, Level, Reserved, SettledCall, Total},
     store::{StoreError, StoreErrorKind, Stored},
     tool::BoxFuture,
 };
 use gnoma_engine::routing::{Exchange, VitalsStore};
-use gnoma_store::SqliteLedger;
+use gnoma_store::{CallRow, NameId, SqliteLedger, UsageRead};
 use tokio::{sync::OnceCell, task::spawn_blocking};
 
 use crate::Notices;
@@ -50,6 +50,34 @@ impl LateLedger {
         if self.is_empty() { Ok(false) } else { self.get().await?.accept_loss().await }
     }
 
+    /// Folds the recorded calls; see [`SqliteLedger::fold_calls`].
+    pub(crate) async fn fold_calls<T: Send + 'static>(
+        &self,
+        from_ms: i64,
+        state: T,
+        add: impl FnMut(&mut T, CallRow) -> ControlFlow<()> + Send + 'static,
+    ) -> Result<UsageRead<T>, StoreError> {
+        self.get().await?.fold_calls(from_ms, state, add).await
+    }
+
+    /// Returns the texts of names of recorded calls.
+    pub(crate) async fn call_names(
+        &self,
+        ids: Vec<NameId>,
+    ) -> Result<BTreeMap<NameId, String>, StoreError> {
+        self.get().await?.call_names(ids).await
+    }
+
+    /// Counts the recorded calls before a time.
+    pub(crate) async fn count_calls(&self, before_ms: i64) -> Result<u64, StoreError> {
+        self.get().await?.count_calls(before_ms).await
+    }
+
+    /// Removes recorded calls before a time; their sums stay.
+    pub(crate) async fn forget_calls(&self, before_ms: i64) -> Result<u64, StoreError> {
+        self.get().await?.forget_calls(before_ms).await
+    }
+
     async fn get(&self) -> Result<&SqliteLedger, StoreError> {
         self.opened
             .get_or_try_init(|| async {
@@ -78,10 +106,10 @@ impl Ledger for LateLedger {
         Box::pin(async move { self.get().await?.reserve(ask).await })
     }
 
-    fn commit(&self, hold: HoldId, at_ms: i64, amount: Amount) -> Stored<'_, ()> {
+    fn commit(&self, hold: HoldId, at_ms: i64, call: SettledCall) -> Stored<'_, ()> {
         match self.opened.get() {
-            Some(ledger) => ledger.commit(hold, at_ms, amount),
-            None => Box::pin(async move { self.get().await?.commit(hold, at_ms, amount).await }),
+            Some(ledger) => ledger.commit(hold, at_ms, call),
+            None => Box::pin(async move { self.get().await?.commit(hold, at_ms, call).await }),
         }
     }
 

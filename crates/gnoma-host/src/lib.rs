@@ -13,6 +13,7 @@ mod child;
 pub mod claude_rules;
 pub mod clock;
 mod conditions;
+pub mod debug_log;
 pub mod driven;
 mod elsewhere;
 mod environment;
@@ -66,6 +67,7 @@ mod timeline;
 mod trust_preview;
 mod trusted;
 mod unkept;
+pub mod usage;
 pub mod wire;
 
 pub use self::{

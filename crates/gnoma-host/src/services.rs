@@ -6,7 +6,9 @@ use std::{
 };
 
 use crate::{
-    Folders as _, HostError, Project, Result, changes, changing, child, export,
+    Folders as _, HostError, Project, Result, changes, changing, child,
+    debug_log::SessionLog,
+    export,
     export::Format,
     extension_lists, extensions, facts, first_start,
     isolation::{self, Isolated},
@@ -61,6 +63,10 @@ pub(crate) struct ProjectServices {
 }
 
 impl Services for ProjectServices {
+    fn debug_log(&self) -> Option<SessionLog> {
+        SessionLog::open(&self.project)
+    }
+
     fn answer(&self, request: Request) -> BoxFuture<'static, Result<Reply, RequestError>> {
         let asked = Asked {
             project: Arc::clone(&self.project),

@@ -105,7 +105,10 @@ mod writer;
 
 pub use add_import::ImportOutcome;
 pub use ids::session_id;
-pub use ledger::{OpenedLedger, SetAside, SqliteLedger};
+pub use ledger::{
+    CallRow, DamagedCall, DamagedCalls, KEPT_DAYS as CALLS_KEPT_DAYS, NameId, OpenedLedger,
+    SetAside, SqliteLedger, UsageRead,
+};
 pub use options::{Journal, Options, Recovered, Redact, Written, project_key};
 pub use rescued::Rescued;
 pub use result_store::SessionResults;

@@ -10,7 +10,8 @@ use futures_util::FutureExt as _;
 use gnoma_core::{
     ModelRef,
     ledger::{
-        Amount, Ask, Draw, Full, HoldId, Ledger, Level, Limit, Reserved, Total, Unit, Window,
+        Amount, Ask, CallOrigin, Draw, Full, HoldId, Ledger, Level, Limit, Reserved, SettledCall,
+        Total, Unit, Window,
     },
     store::Stored,
 };
@@ -35,6 +36,10 @@ pub struct Settled {
     pub amount: Amount,
     /// The pools it drew on.
     pub pools: Vec<String>,
+    /// The work that it belongs to.
+    pub origin: CallOrigin,
+    /// The call as it was settled.
+    pub call: SettledCall,
 }
 
 #[derive(Default)]
@@ -99,10 +104,12 @@ impl Books {
         Reserved::Held(HoldId(hold))
     }
 
-    fn commit(&mut self, hold: HoldId, at_ms: i64, amount: Amount) {
+    fn commit(&mut self, hold: HoldId, at_ms: i64, call: SettledCall) {
         let Some(ask) = self.held.remove(&hold.0) else { return };
-        let pools = ask.draws.into_iter().map(|draw| draw.pool).collect();
-        self.settled.push(Settled { hold, at_ms, arm: ask.arm, amount, pools });
+        let Ask { arm, draws, origin, .. } = ask;
+        let pools = draws.into_iter().map(|draw| draw.pool).collect();
+        let amount = call.amount;
+        self.settled.push(Settled { hold, at_ms, arm, amount, pools, origin, call });
     }
 
     fn levels(&self, draws: &[Draw], at_ms: i64) -> Vec<Level> {
@@ -183,9 +190,9 @@ impl Ledger for FakeLedger {
         Box::pin(self.fates.perform(|| Ok(locked(&self.books).reserve(ask))))
     }
 
-    fn commit(&self, hold: HoldId, at_ms: i64, amount: Amount) -> Stored<'_, ()> {
+    fn commit(&self, hold: HoldId, at_ms: i64, call: SettledCall) -> Stored<'_, ()> {
         let mut settling = Box::pin(self.fates.perform(move || {
-            locked(&self.books).commit(hold, at_ms, amount);
+            locked(&self.books).commit(hold, at_ms, call);
             Ok(())
         }));
         match settling.as_mut().now_or_never() {
@@ -220,6 +227,7 @@ mod tests {
             arm: ModelRef { provider: "p".into(), model: "m".into() },
             amount: Amount { requests: 1, micro_usd, ..Amount::default() },
             draws: vec![Draw { pool: "all".into(), limits: vec![limit] }],
+            origin: CallOrigin::default(),
         }
     }
 
@@ -229,7 +237,7 @@ mod tests {
         let Ok(Reserved::Held(hold)) = ledger.reserve(ask(60)).await else { panic!("no room") };
         assert!(matches!(ledger.reserve(ask(60)).await, Ok(Reserved::Full(_))));
         ledger
-            .commit(hold, 5 * DAY_MS, Amount { micro_usd: 10, ..Amount::default() })
+            .commit(hold, 5 * DAY_MS, Amount { micro_usd: 10, ..Amount::default() }.into())
             .await
             .unwrap();
         let Ok(Reserved::Held(hold)) = ledger.reserve(ask(60)).await else { panic!("no room") };

@@ -12,6 +12,7 @@ mod plugin;
 mod router;
 mod sentence;
 mod task;
+mod usage;
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -35,6 +36,7 @@ pub(crate) use self::{
     router::{RouteArgs, RouterSub},
     sentence::{prompt_hint, rewrite_line},
     task::{TaskRunArgs, TaskSub},
+    usage::{UsageArgs, UsageSub},
 };
 
 /// A coding assistant that works with any model.
@@ -159,6 +161,11 @@ pub(crate) struct TurnArgs {
     /// Continue in a copy of the session.
     #[arg(long)]
     pub fork: bool,
+
+    /// Write a debug log into this file: a line for each step of a session, without what people, models and tools
+    /// wrote.
+    #[arg(long, value_name = "FILE", global = true)]
+    pub log: Option<PathBuf>,
 
     /// Configuration profile to use.
     #[arg(long, value_name = "NAME", global = true)]
@@ -314,6 +321,8 @@ pub(crate) enum Sub {
         #[command(subcommand)]
         what: RouterSub,
     },
+    /// Show what models cost: calls, tokens and money by day, project, session, model and more.
+    Usage(UsageArgs),
     /// Run sessions in a server that windows attach to and detach from.
     ///
     /// While it runs, `gnoma` opens its sessions there, and they keep running without a window.

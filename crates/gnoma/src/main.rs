@@ -10,6 +10,7 @@ mod claude;
 mod codex;
 mod commands;
 mod continuing;
+mod debugging;
 mod demo;
 mod environment;
 mod front;
@@ -23,7 +24,7 @@ mod terminal;
 mod tui;
 mod web;
 
-use std::process::ExitCode;
+use std::{path::Path, process::ExitCode};
 
 use clap::Parser;
 use gnoma_sandbox::launcher;
@@ -39,16 +40,26 @@ fn main() -> ExitCode {
     let line: Vec<_> = std::env::args_os().collect();
     let line = args::rewrite_line(&line).unwrap_or(line);
     if let Some(words) = claude::words(&line) {
-        return of_runtime(claude::run(words, &ProcessEnvironment::of_process()));
+        return logged(None, |around| of_runtime(claude::run(words, around)));
     }
     if let Some(words) = codex::words(&line) {
-        return of_runtime(codex::run(words, &ProcessEnvironment::of_process()));
+        return logged(None, |around| of_runtime(codex::run(words, around)));
     }
     let args = match Args::try_parse_from(&line) {
         Ok(args) => args,
         Err(error) => return report::usage(&error, &line),
     };
-    of_runtime(commands::run(args, &ProcessEnvironment::of_process()))
+    let log = args.turn.log.clone();
+    logged(log.as_deref(), |around| of_runtime(commands::run(args, around)))
+}
+
+/// Does `work` in this process's environment, with a debug log if the command line or the environment asks for one.
+fn logged(log: Option<&Path>, work: impl FnOnce(&ProcessEnvironment) -> ExitCode) -> ExitCode {
+    let around = ProcessEnvironment::of_process();
+    match debugging::start(log, &around) {
+        Ok(()) => work(&around),
+        Err(error) => ExitCode::from(report::failure(&error.into()).code()),
+    }
 }
 
 /// Runs what the command line asks for.

@@ -10,11 +10,14 @@ use futures_util::StreamExt as _;
 use gnoma_core::{
     Accumulator, ErrorKind, ModelRef, ModelRequest, Provider as _, ProviderError, StreamEvent,
     Usage,
-    ledger::{Amount, Ask, HoldId, Ledger, Reserved},
+    ledger::{Amount, Ask, HoldId, Ledger, Reserved, SettledCall},
     message::Content,
 };
 use gnoma_guard::firewall::Firewall;
-use gnoma_router::pool::{self, Expectation, Scope};
+use gnoma_router::{
+    TaskKind,
+    pool::{self, Expectation, Scope},
+};
 use tokio::time::{Instant, timeout_at};
 
 use super::{
@@ -72,7 +75,7 @@ impl Share {
 pub(crate) struct Hold {
     ledger: Arc<dyn Ledger>,
     id: Option<HoldId>,
-    sent: Option<(i64, Amount)>,
+    sent: Option<(i64, SettledCall)>,
 }
 
 impl Hold {
@@ -81,7 +84,7 @@ impl Hold {
     }
 
     /// The call is made; so much is expected of it.
-    pub(crate) fn sent(&mut self, at_ms: i64, expected: Amount) {
+    pub(crate) fn sent(&mut self, at_ms: i64, expected: SettledCall) {
         self.sent = Some((at_ms, expected));
     }
 
@@ -133,6 +136,8 @@ pub(crate) struct Account {
     /// The firewall between the session's secrets and the models that are called.
     pub(crate) firewall: Arc<Firewall>,
     pub(crate) scope: Arc<Scope>,
+    /// The kind of task of the turn, once it is known.
+    pub(crate) task: Option<TaskKind>,
     pub(crate) dropped: Dropped,
 }
 
@@ -168,7 +173,8 @@ impl Drop for UnderWay<'_> {
         routes.abandoned(&left.arm);
         // Settled at once: other sessions have the room that is left over.
         if let Some(mut hold) = left.hold.take() {
-            hold.sent(routes.now_ms(), routes.taken(&left.arm, &left.meter.all()));
+            let call = routes.settled_call(&left.arm, &left.meter, self.first);
+            hold.sent(routes.now_ms(), call);
         }
         self.account.dropped.calls().push(left);
     }
@@ -190,7 +196,7 @@ impl Account {
             }
         };
         if let Some(hold) = &mut hold {
-            hold.sent(self.routes.now_ms(), expected);
+            hold.sent(self.routes.now_ms(), self.routes.expected_call(arm, expected));
         }
         self.routes.called(arm);
 
@@ -201,9 +207,13 @@ impl Account {
         let heard = timeout_at(deadline, hear(arm, request, &mut answer, &mut call)).await;
         let whole = call.began.elapsed();
         let first = call.first.unwrap_or(whole);
-        let Some(Left { hold, meter, .. }) = call.end() else { return nothing(late(arm)) };
-        let _late =
-            timeout_at(deadline, self.settle(hold, self.routes.taken(arm, &meter.all()))).await;
+        let heard_first = call.first;
+        let Some(Left { hold, mut meter, .. }) = call.end() else { return nothing(late(arm)) };
+        if heard.is_err() {
+            meter.time_out();
+        }
+        let settled = self.routes.settled_call(arm, &meter, heard_first);
+        let _late = timeout_at(deadline, self.settle(hold, settled)).await;
         let failed = match heard {
             Ok(Ok(())) => {
                 self.routes.worked(arm, first, whole, meter.reported().unwrap_or_default());
@@ -226,7 +236,8 @@ impl Account {
         let Some(ledger) = self.routes.ledger().cloned() else { return Ok(None) };
         let draws = self.routes.draws_for(arm, &self.scope, &amount);
         let at_ms = self.routes.now_ms();
-        match ledger.reserve(Ask { at_ms, arm: arm.name(), amount, draws }).await {
+        let origin = self.routes.origin(&self.scope, self.task.as_ref());
+        match ledger.reserve(Ask { at_ms, arm: arm.name(), amount, draws, origin }).await {
             Ok(Reserved::Held(id)) => Ok(Some(Hold::new(ledger, id))),
             Ok(Reserved::Full(full)) => {
                 let why = pool::words(&full, &amount, at_ms, self.routes.zone());
@@ -237,10 +248,10 @@ impl Account {
         }
     }
 
-    async fn settle(&self, hold: Option<Hold>, amount: Amount) {
+    async fn settle(&self, hold: Option<Hold>, call: SettledCall) {
         let Some((ledger, id)) = hold.and_then(Hold::settle) else { return };
         // The session complains about a ledger that fails at its own next call.
-        let _failed = ledger.commit(id, self.routes.now_ms(), amount).await;
+        let _failed = ledger.commit(id, self.routes.now_ms(), call).await;
     }
 }
 

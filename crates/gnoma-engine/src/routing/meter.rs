@@ -29,6 +29,8 @@ pub(crate) struct Meter {
     is_disbelieved: bool,
     is_heard: bool,
     is_refused: bool,
+    /// The error that ended the call.
+    failure: Option<ErrorKind>,
     /// The answer is that of another program's agent.
     is_of_agent: bool,
 }
@@ -88,6 +90,17 @@ impl Meter {
     /// charged for; a silence that lasts too long is none.
     pub(crate) fn fail(&mut self, kind: ErrorKind) {
         self.is_refused |= !self.is_heard && kind != ErrorKind::Timeout;
+        self.failure = Some(kind);
+    }
+
+    /// The call was given up because its time was over. What it took stays as it was counted.
+    pub(crate) fn time_out(&mut self) {
+        self.failure = Some(ErrorKind::Timeout);
+    }
+
+    /// The error that ended the call, if one did.
+    pub(crate) fn failure(&self) -> Option<ErrorKind> {
+        self.failure
     }
 
     /// Tokens that the provider told.

@@ -13,7 +13,7 @@ use std::{
 
 use gnoma_core::{
     ModelRef, ProviderError, Usage,
-    ledger::{Amount, Draw, Ledger, Level},
+    ledger::{Amount, CallOrigin, Draw, Ledger, Level, SettledCall},
     tool::BoxFuture,
 };
 use gnoma_router::{
@@ -25,6 +25,7 @@ use gnoma_router::{
 use jiff::tz::TimeZone;
 
 use super::{
+    meter::Meter,
     speed::Speed,
     vitals::{Seen, Sight, Watch},
 };
@@ -119,6 +120,8 @@ pub struct RoutingOptions {
     pub limits: PoolLimits,
     /// The project, as its spending is counted.
     pub project: String,
+    /// Reads the git branch that is checked out in the project's folder; it may change at any time.
+    pub branch: Box<dyn Fn() -> Option<String> + Send + Sync>,
     /// Who counts.
     pub ledger: Option<Arc<dyn Ledger>>,
     /// Who remembers.
@@ -161,6 +164,7 @@ impl Default for RoutingOptions {
             only_classifies: false,
             limits: PoolLimits::default(),
             project: String::new(),
+            branch: Box::new(|| None),
             ledger: None,
             memory: None,
             board: None,
@@ -331,9 +335,40 @@ impl Routes {
         Box::pin(async move { board.exchange(exchange).await })
     }
 
-    /// What a call of the arm took.
-    pub(crate) fn taken(&self, arm: &Arm, usage: &Usage) -> Amount {
-        pool::taken(usage, &arm.price.unwrap_or_default())
+    /// Returns a call of the arm as the ledger settles it. `first_part`: the time until the first part of the answer.
+    pub(crate) fn settled_call(
+        &self,
+        arm: &Arm,
+        meter: &Meter,
+        first_part: Option<Duration>,
+    ) -> SettledCall {
+        let usage = meter.all();
+        SettledCall {
+            amount: pool::taken(&usage, &arm.price.unwrap_or_default()),
+            thinking: usage.reasoning,
+            is_priced: arm.price.is_some() || usage.total() == 0,
+            failure: meter.failure(),
+            first_part_ms: first_part.and_then(|time| u64::try_from(time.as_millis()).ok()),
+        }
+    }
+
+    /// Returns a call of the arm that takes what is expected of it, as the ledger settles it.
+    pub(crate) fn expected_call(&self, arm: &Arm, expected: Amount) -> SettledCall {
+        SettledCall { is_priced: arm.price.is_some(), ..expected.into() }
+    }
+
+    /// Returns the work that a call of this session and turn belongs to. Reads which branch is checked out.
+    pub(crate) fn origin(&self, scope: &Scope, task: Option<&TaskKind>) -> CallOrigin {
+        let root = scope.root();
+        let elf = if scope.parent().is_some() { scope.session() } else { "" };
+        CallOrigin {
+            project: self.options.ground.root.clone(),
+            branch: (self.options.branch)().unwrap_or_default(),
+            session: root.session().to_owned(),
+            elf: elf.to_owned(),
+            turn: root.turn().to_owned(),
+            task: task.map_or_else(String::new, |kind| kind.0.to_string()),
+        }
     }
 
     /// The headers of an answer of the arm tell of limits.

@@ -84,6 +84,11 @@ impl Task {
         classify::classify(&self.words).kind.kind()
     }
 
+    /// Returns the kind of task if the words were read for it: reading them only to record it would delay a request.
+    pub(crate) fn known_kind(&self) -> Option<&TaskKind> {
+        self.is_judged.then_some(&self.need.kind)
+    }
+
     fn made(words: String, classified: Classified, facts: TurnFacts) -> Self {
         let mut need = classified.need(&facts);
         // A picture that is only spoken of cannot be seen by anybody.

@@ -55,7 +55,7 @@ impl Session {
         let context_tokens = self.context_tokens();
         let routes = &self.router.routes;
         routes.called(&arm);
-        let expected = routes.expected(&arm, context_tokens, None);
+        let expected_call = routes.expected_call(&arm, routes.expected(&arm, context_tokens, None));
         let now_ms = routes.now_ms();
         let is_shared = round == 1 && direct.is_none();
         let panel = if is_shared { self.panel(&request) } else { None };
@@ -68,7 +68,7 @@ impl Session {
             }
             None => {
                 if let Some(hold) = &mut self.spending.hold {
-                    hold.sent(now_ms, expected);
+                    hold.sent(now_ms, expected_call);
                 }
                 let stream = arm.guarded(&self.firewall).stream(request);
                 directing::as_call(stream, direct.as_ref())

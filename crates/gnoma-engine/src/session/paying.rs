@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use gnoma_core::{
     Event, ModelRef, Role, Usage,
-    ledger::{Amount, Ask, Draw, Reserved, Unit},
+    ledger::{Ask, CallOrigin, Draw, Reserved, SettledCall, Unit},
     session::NoticeLevel,
     store::StoreError,
 };
@@ -20,6 +20,7 @@ use crate::{
     arm::Arm,
     routing::{
         ask::{Hold, Left, Share},
+        meter::Meter,
         offers::Warm,
         plan::RoutePlan,
     },
@@ -48,12 +49,12 @@ impl Session {
     /// Returns the usage to report.
     pub(super) fn settle_rest(&mut self) -> Vec<Share> {
         let mut rest = Vec::new();
-        if let Some(Call { arm, meter, shares, .. }) = self.spending.call.take() {
+        if let Some(Call { arm, meter, shares, first, .. }) = self.spending.call.take() {
             match shares {
                 Some(shares) => rest.extend(shares.take()),
                 None => {
                     let hold = self.spending.hold.take();
-                    self.settle(&arm, hold, meter.all());
+                    self.settle(&arm, hold, &meter, first);
                     rest.extend(Share::of(&arm, &meter));
                 }
             }
@@ -67,26 +68,33 @@ impl Session {
         rest
     }
 
-    /// Settles a call with what it took.
-    fn settle(&mut self, arm: &Arm, hold: Option<Hold>, usage: Usage) {
+    /// Settles a call with what it took. `first`: the time until the first part of its answer.
+    fn settle(&mut self, arm: &Arm, hold: Option<Hold>, meter: &Meter, first: Option<Duration>) {
         let routes = &self.router.routes;
         let Some(ledger) = routes.ledger().cloned() else { return };
         let at_ms = routes.now_ms();
-        let amount = routes.taken(arm, &usage);
+        let call = routes.settled_call(arm, meter, first);
         if let Some(hold) = hold {
-            return self.spending.settle_in_time(commit(hold, at_ms, amount));
+            return self.spending.settle_in_time(commit(hold, at_ms, call));
         }
         // It has happened: limits are for what is still to come.
         let only_counted = |draw: Draw| Draw { limits: Vec::new(), ..draw };
         let draws = self.draws(arm).into_iter().map(only_counted).collect();
-        let ask = Ask { at_ms, arm: arm.name(), amount, draws };
+        let origin = self.call_origin();
+        let ask = Ask { at_ms, arm: arm.name(), amount: call.amount, draws, origin };
         self.spending.settle_in_time(async move {
             match ledger.reserve(ask).await {
-                Ok(Reserved::Held(id)) => failure(ledger.commit(id, at_ms, amount).await),
+                Ok(Reserved::Held(id)) => failure(ledger.commit(id, at_ms, call).await),
                 Ok(Reserved::Full(_)) => None,
                 Err(error) => Some(error.sentence),
             }
         });
+    }
+
+    /// Returns the work that calls of the current turn belong to.
+    pub(super) fn call_origin(&self) -> CallOrigin {
+        let task = self.router.plan.as_ref().and_then(|plan| plan.task.known_kind());
+        self.router.routes.origin(&self.router.scope, task)
     }
 
     /// Adds what a call cost to the turn's and the session's sums.
@@ -126,7 +134,8 @@ impl Session {
 
     /// Tokens of a call were reported.
     pub(super) async fn count(&mut self, usage: Usage) -> Result<(), Gone> {
-        let Some(Call { arm, shares, meter, messages, .. }) = self.spending.call.take() else {
+        let Some(Call { arm, shares, meter, messages, first, .. }) = self.spending.call.take()
+        else {
             return Ok(());
         };
         if let Some(shares) = shares {
@@ -141,7 +150,7 @@ impl Session {
         self.prompts.gauge.with_cache(|cache| cache.told(usage, arm.price));
         self.router.warm.insert(name.clone(), Warm { tokens: usage.total(), at_ms });
         let hold = self.spending.hold.take();
-        self.settle(&arm, hold, meter.all());
+        self.settle(&arm, hold, &meter, first);
         self.tell_costs(Share::of(&arm, &meter)).await?;
         self.tell_context().await
     }
@@ -225,9 +234,9 @@ impl Session {
 }
 
 /// A session that is stopped before this has begun lets the room go.
-async fn commit(hold: Hold, at_ms: i64, amount: Amount) -> Option<String> {
+async fn commit(hold: Hold, at_ms: i64, call: SettledCall) -> Option<String> {
     let (ledger, id) = hold.settle()?;
-    failure(ledger.commit(id, at_ms, amount).await)
+    failure(ledger.commit(id, at_ms, call).await)
 }
 
 fn failure(result: Result<(), StoreError>) -> Option<String> {

@@ -54,7 +54,8 @@ impl Session {
             return Ok(());
         };
         let price = plan.arm.price;
-        let ask = Ask { at_ms: routes.now_ms(), arm, amount, draws };
+        let origin = self.call_origin();
+        let ask = Ask { at_ms: routes.now_ms(), arm, amount, draws, origin };
         let unsettled = self.spending.unsettled.clone();
         self.waiting = Some(Box::pin(async move {
             let reserved = room::reserved(&routes, &*ledger, ask.clone(), unsettled).await;

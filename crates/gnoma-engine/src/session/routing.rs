@@ -164,6 +164,7 @@ impl Session {
             routes: Arc::clone(&self.router.routes),
             firewall: Arc::clone(&self.firewall),
             scope: Arc::clone(&self.router.scope),
+            task: self.router.plan.as_ref().and_then(|plan| plan.task.known_kind().cloned()),
             dropped: self.spending.dropped.clone(),
         }
     }

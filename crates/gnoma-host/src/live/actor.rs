@@ -25,7 +25,7 @@ use super::{
     shared::Shared,
     task_run::SessionTasks,
 };
-use crate::Notices;
+use crate::{Notices, debug_log::SessionLog};
 
 /// Commands that may wait for a session that is being opened.
 const MAX_WAITING: usize = 64;
@@ -58,6 +58,8 @@ pub(super) struct Actor {
     pub(super) is_closing: bool,
     /// The run of a task that goes on, and the task that was drafted last.
     pub(super) tasks: SessionTasks,
+    /// What this session writes to the debug log, if there is one.
+    pub(super) debug_log: Option<SessionLog>,
 }
 
 impl Actor {
@@ -77,6 +79,7 @@ impl Actor {
             shared,
             id,
             log,
+            debug_log: services.debug_log(),
             services,
             detach,
             kept,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gnoma_core::{
-    Command, Content, Message, ModelRef, Role,
+    Command, Content, Event, Message, ModelRef, Role,
     info::Choice,
     protocol::{Request, RequestError, RequestErrorKind, RunningTurn},
     session::SessionState,
@@ -80,6 +80,14 @@ pub(super) fn said_by_person(log: &EventLog) -> Vec<String> {
     };
     let (_, messages) = log.messages(None, usize::MAX);
     messages.iter().filter(is_said).map(|message| message.text_content()).collect()
+}
+
+/// Returns whether lists of sessions show something else after the event.
+pub(super) fn changes_listing(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::State(_) | Event::PermissionAsked { .. } | Event::PermissionDecided { .. }
+    )
 }
 
 pub(super) fn between_turns() -> RequestError {

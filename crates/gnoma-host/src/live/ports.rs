@@ -12,7 +12,7 @@ use gnoma_core::{
 use gnoma_engine::{FilesReady, Handle, Rights};
 use gnoma_router::pool::Scope;
 
-use crate::{Notices, tasks::SessionTaskFiles};
+use crate::{Notices, debug_log::SessionLog, tasks::SessionTaskFiles};
 
 /// What opens sessions: settings, stores and models become an engine.
 pub trait Opener: Send + Sync + 'static {
@@ -144,6 +144,11 @@ pub trait Services: Send + Sync {
     /// Does what a request wants of the stored conversation and the files while no engine is open, and
     /// says what the session continues with.
     fn change(&self, change: Change) -> BoxFuture<'static, Result<Changed, RequestError>>;
+
+    /// The debug log of the session, if one is written.
+    fn debug_log(&self) -> Option<SessionLog> {
+        None
+    }
 
     /// Prepares a session that this one starts, and says what it is opened with: it works in the folders
     /// of this one, with its environment and settings, and may never do more than this one.

@@ -137,15 +137,13 @@ impl Actor {
 
     /// The engine has said something.
     fn log_event(&mut self, event: Event) {
+        self.debug_log.iter_mut().for_each(|log| log.write(&self.id, &event));
         if let Some(following) = &mut self.kept().following {
             following.take(&event);
         }
         let shared = self.shared.upgrade();
         let event = costs::count(&self.kept, &self.log, shared.as_deref(), event);
-        let changes = matches!(
-            event,
-            Event::State(_) | Event::PermissionAsked { .. } | Event::PermissionDecided { .. }
-        );
+        let changes = command::changes_listing(&event);
         match &event {
             Event::PermissionAsked { call, .. } => {
                 self.answered.remove(&call.id);
@@ -335,6 +333,7 @@ impl Actor {
             Ok(Prepared { info, messages, opening, services, .. }) => {
                 self.log.begin_epoch(shared.next_epoch(), messages);
                 self.services = Arc::clone(&services);
+                self.debug_log = services.debug_log();
                 let mut kept = self.kept();
                 (kept.spec, kept.services, kept.rights, kept.jobs) = (spec, services, None, None);
                 kept.is_ending = false;

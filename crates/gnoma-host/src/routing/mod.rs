@@ -39,8 +39,8 @@ use self::{
 };
 pub use self::{discovery::Discovery, first::find_provider};
 use crate::{
-    Folders as _, HostError, Project, Result, clock, guarding, keeping::Begun, ledger::LateLedger,
-    lowering::RoutingSettings,
+    Folders as _, HostError, Project, Result, clock, facts, guarding, keeping::Begun,
+    ledger::LateLedger, lowering::RoutingSettings,
 };
 
 /// Milliseconds of a day.
@@ -100,7 +100,8 @@ pub fn undone(project: &Project, session: &SessionId, ended_ms: i64) {
     }
 }
 
-fn project_key(project: &Path) -> String {
+/// The project's key in pools and files.
+pub(crate) fn project_key(project: &Path) -> String {
     gnoma_store::project_key(&project.display().to_string())
 }
 
@@ -308,10 +309,12 @@ fn options(
         real.to_string_lossy().into_owned()
     };
     let ledger = ledger(project);
+    let branch_folder = spec.folder.clone();
     RoutingOptions {
         ground: rules::PathBase { root: path(&places.project), folder: path(&spec.folder) },
         zone: clock::zone,
         project: key,
+        branch: Box::new(move || facts::branch(&branch_folder)),
         ledger: Some(Arc::clone(&ledger) as _),
         board: Some(ledger),
         said: warnings,

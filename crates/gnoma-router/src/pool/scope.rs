@@ -83,6 +83,12 @@ impl Scope {
         self.parent.as_ref()
     }
 
+    /// The session that a person started: this one, or the outermost above it.
+    #[must_use]
+    pub fn root(&self) -> &Self {
+        self.chain().last().unwrap_or(self)
+    }
+
     /// This session and those above it, the innermost first; at most [`MAX_DEPTH`].
     pub fn chain(&self) -> impl Iterator<Item = &Self> {
         std::iter::successors(Some(self), |scope| scope.parent.as_deref())

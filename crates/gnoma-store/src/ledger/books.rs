@@ -2,13 +2,14 @@
 //! that steps of parallel callers, threads or processes never overlap.
 
 use gnoma_core::{
-    ledger::{Amount, Ask, Draw, Full, HoldId, Level, Total},
+    ledger::{Amount, Ask, CallOrigin, Draw, Full, HoldId, Level, SettledCall},
     message::ModelRef,
     store::{StoreError, StoreErrorKind},
 };
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{admit, calendar::day_of, window, words::InWords};
+pub(super) use super::statements::{run, totals};
+use super::{admit, calendar::day_of, calls, window, words::InWords};
 use crate::{
     error::Result,
     lock::{Hold, Identity},
@@ -30,13 +31,14 @@ const CACHED: [&str; 1] = ["cache_write"];
 pub(super) struct ReservedCall {
     pub(super) arm: ModelRef,
     pub(super) pools: Vec<String>,
+    pub(super) origin: CallOrigin,
 }
 
 impl ReservedCall {
     /// What is to be remembered of `ask`.
     pub(super) fn of(ask: &Ask) -> Self {
         let pools = ask.draws.iter().map(|draw| draw.pool.clone()).collect();
-        Self { arm: ask.arm.clone(), pools }
+        Self { arm: ask.arm.clone(), pools, origin: ask.origin.clone() }
     }
 }
 
@@ -121,7 +123,7 @@ impl Books<'_> {
         hold: HoldId,
         kept: Option<&ReservedCall>,
         at_ms: i64,
-        amount: &Amount,
+        call: &SettledCall,
     ) -> Result<()> {
         let Some(kept) = kept else { return self.is_settled(hold) };
         let is_first = self
@@ -131,8 +133,9 @@ impl Books<'_> {
         }
         let number = self.connection.last_insert_rowid();
         release(self.connection, hold.0)?;
-        let day = day_of(at_ms);
-        self.add_day(day, self.arm(&kept.arm)?, amount)?;
+        let (day, arm, amount) = (day_of(at_ms), self.arm(&kept.arm)?, &call.amount);
+        self.add_day(day, arm, amount)?;
+        calls::insert(self.connection, (arm, number, at_ms), &kept.origin, call)?;
         for name in unique(&kept.pools) {
             let pool = self.pool_or_new(name)?;
             self.add(&day_sql("pool_day", "pool, day"), [pool, day], amount)?;
@@ -322,29 +325,6 @@ pub(super) fn leave(connection: &Connection, me: &Identity) -> Result<()> {
     run(connection, "DELETE FROM process WHERE token = ?1", [&me.token]).map(|_| ())
 }
 
-/// What was taken from a day on.
-pub(super) fn totals(connection: &Connection, from_day: i32) -> Result<Vec<Total>> {
-    let mut days = connection
-        .prepare_cached(
-            "SELECT day, provider, model, requests, input, output, micro_usd, cached, cache_write \
-             FROM arm_day JOIN arm ON arm.number = arm_day.arm \
-             WHERE day >= ?1 ORDER BY day, provider, model",
-        )
-        .in_words()?;
-    let rows = days
-        .query_map([from_day], |row| {
-            let day: i64 = row.get(0)?;
-            let cache_write = u64::try_from(row.get::<_, i64>(8)?).unwrap_or(0);
-            Ok(Total {
-                day: i32::try_from(day).unwrap_or(i32::MAX),
-                arm: ModelRef { provider: row.get(1)?, model: row.get(2)? },
-                amount: Amount { cache_write, ..window::amount(row, 3)? },
-            })
-        })
-        .in_words()?;
-    rows.collect::<rusqlite::Result<_>>().in_words()
-}
-
 /// Moves what is dated later than `now_ms` to that time; says how many calls were.
 pub(super) fn redate(connection: &Connection, now_ms: i64) -> Result<u64> {
     let today = day_of(now_ms);
@@ -358,17 +338,10 @@ pub(super) fn redate(connection: &Connection, now_ms: i64) -> Result<u64> {
         run(connection, &format!("DELETE FROM {table} WHERE day > ?1"), [today])?;
     }
     run(connection, "UPDATE spent SET at_ms = ?1 WHERE at_ms > ?1", [now_ms])?;
+    run(connection, "UPDATE call SET at_ms = ?1 WHERE at_ms > ?1", [now_ms])?;
     run(connection, "UPDATE hold SET at_ms = ?1 WHERE at_ms > ?1", [now_ms])?;
     let calls = run(connection, "UPDATE settled SET at_ms = ?1 WHERE at_ms > ?1", [now_ms])?;
     Ok(u64::try_from(calls).unwrap_or(u64::MAX))
-}
-
-pub(super) fn run(
-    connection: &Connection,
-    sql: &str,
-    values: impl rusqlite::Params,
-) -> Result<usize> {
-    connection.prepare_cached(sql).and_then(|mut run| run.execute(values)).in_words()
 }
 
 /// Adds an amount to the row of a day, which is made where it is missing.

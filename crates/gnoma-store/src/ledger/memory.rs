@@ -4,7 +4,7 @@ use std::{
     collections::{BTreeSet, HashMap},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicI64, Ordering},
+        atomic::{AtomicBool, AtomicI64, Ordering},
     },
 };
 
@@ -27,6 +27,8 @@ pub(super) struct Memory {
     /// Let go, but perhaps still in the file.
     dropped: Mutex<BTreeSet<i64>>,
     latest_ms: AtomicI64,
+    /// Calls were removed because a person asked for it, and the write-ahead log may still have them.
+    has_forgotten: AtomicBool,
 }
 
 impl Memory {
@@ -38,6 +40,16 @@ impl Memory {
     /// The time that was told last.
     pub(super) fn latest_ms(&self) -> i64 {
         self.latest_ms.load(Ordering::Relaxed)
+    }
+
+    /// Notes that calls were removed because a person asked for it.
+    pub(super) fn set_forgotten(&self) {
+        self.has_forgotten.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether calls were removed since this was asked last.
+    pub(super) fn take_forgotten(&self) -> bool {
+        self.has_forgotten.swap(false, Ordering::Relaxed)
     }
 
     /// Fails when so many calls are in flight that something forgets to end them.

@@ -12,6 +12,7 @@
 //! - Daily sums are kept forever, single calls for two days and no fewer than the latest 5,000; a rolling window
 //!   that reaches further back counts whole days there. Pools named `turn:…` are deleted two days after their last
 //!   use, `session:…` after 90.
+//! - Beside the sums, each call is recorded with the work that it belongs to ([`calls`]), for reports.
 //! - What a process settled survives its death; a power failure may lose the last moment.
 //!
 //! Beside the spending, the file has *notes*: texts by name, which this crate does not interpret, each read and
@@ -20,12 +21,14 @@
 mod admit;
 mod books;
 mod calendar;
+mod calls;
 mod doubt;
 mod memory;
 mod notes;
 mod open;
 mod salvage;
 mod schema;
+mod statements;
 mod tending;
 mod window;
 mod words;
@@ -34,13 +37,15 @@ mod words;
 mod tests;
 
 use std::{
+    collections::BTreeMap,
+    ops::ControlFlow,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
 
 use gnoma_core::{
-    ledger::{Amount, Ask, Draw, HoldId, Ledger, Level, Reserved, Total},
+    ledger::{Ask, Draw, HoldId, Ledger, Level, Reserved, SettledCall, Total},
     store::{StoreErrorKind, Stored},
 };
 use rusqlite::Connection;
@@ -51,7 +56,11 @@ use self::{
     tending::{File, Tending},
     words::{InWords, reworded},
 };
-pub use self::{notes::MAX_NOTE_BYTES, open::SetAside};
+pub use self::{
+    calls::{CallRow, DamagedCall, DamagedCalls, KEPT_DAYS, NameId, UsageRead},
+    notes::MAX_NOTE_BYTES,
+    open::SetAside,
+};
 use crate::{
     error::Result,
     files, job,
@@ -59,6 +68,9 @@ use crate::{
     users::User,
     worker::Worker,
 };
+
+/// Most transactions of [`SqliteLedger::forget_calls`]: more calls than any ledger has.
+const MAX_FORGOTTEN_PIECES: usize = 10_000;
 
 /// How long one waits for other processes.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -163,6 +175,55 @@ impl SqliteLedger {
         self.ask(move |connection| notes::forget(connection, name)).await
     }
 
+    /// Folds the recorded calls from the UTC day of `from_ms` on into `state` until `add` breaks, and returns it with
+    /// the sums of those days, all as of one moment. Rows that cannot be read are left out and described.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub async fn fold_calls<T: Send + 'static>(
+        &self,
+        from_ms: i64,
+        state: T,
+        add: impl FnMut(&mut T, CallRow) -> ControlFlow<()> + Send + 'static,
+    ) -> Result<UsageRead<T>> {
+        self.ask(move |connection| calls::fold_rows(connection, from_ms, state, add)).await
+    }
+
+    /// Returns the texts of names of recorded calls; unknown ones are left out.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub async fn call_names(&self, ids: Vec<NameId>) -> Result<BTreeMap<NameId, String>> {
+        self.ask(move |connection| calls::read_names(connection, &ids)).await
+    }
+
+    /// Counts the recorded calls before `before_ms`.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub async fn count_calls(&self, before_ms: i64) -> Result<u64> {
+        self.ask(move |connection| calls::count_before(connection, before_ms)).await
+    }
+
+    /// Removes recorded calls before `before_ms`; their sums by day and arm, and what limits count, stay. Removes some
+    /// at a time, so that other processes are not kept waiting, and returns how many in all.
+    ///
+    /// # Errors
+    /// Those of the file; calls that were removed until then stay removed.
+    pub async fn forget_calls(&self, before_ms: i64) -> Result<u64> {
+        let mut removed = 0_u64;
+        for _piece in 0..MAX_FORGOTTEN_PIECES {
+            let piece =
+                self.ask(move |connection| calls::forget_before(connection, before_ms)).await?;
+            if piece == 0 {
+                break;
+            }
+            removed = removed.saturating_add(piece);
+        }
+        self.memory.set_forgotten();
+        Ok(removed)
+    }
+
     async fn ask<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
@@ -220,13 +281,13 @@ impl Ledger for SqliteLedger {
     }
 
     /// Settles even when nobody waits for the answer.
-    fn commit(&self, hold: HoldId, at_ms: i64, amount: Amount) -> Stored<'_, ()> {
+    fn commit(&self, hold: HoldId, at_ms: i64, call: SettledCall) -> Stored<'_, ()> {
         self.memory.see(at_ms);
         let kept = self.memory.take(hold);
         let (me, settling) = (Arc::clone(&self.identity), kept.clone());
         let told = self.worker.tell(move |connection| {
             with_books(connection, &me, at_ms, |books| {
-                books.settle(hold, settling.as_ref(), at_ms, &amount)
+                books.settle(hold, settling.as_ref(), at_ms, &call)
             })
         });
         Box::pin(async move {

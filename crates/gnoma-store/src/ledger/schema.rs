@@ -4,7 +4,7 @@
 pub(super) const APPLICATION_ID: i32 = 0x676e_6f6c;
 
 /// Step `n` leads from version `n` to `n + 1`.
-pub(super) const STEPS: [&str; 2] = [FIRST, SECOND];
+pub(super) const STEPS: [&str; 3] = [FIRST, SECOND, THIRD];
 
 /// Version 1.
 ///
@@ -102,6 +102,39 @@ UPDATE spent SET cached = 0;
 UPDATE pool_day SET cached = 0;
 UPDATE arm_day SET cached = 0;
 ALTER TABLE arm_day ADD COLUMN cache_write INTEGER NOT NULL DEFAULT 0;
+";
+
+/// Version 3: single calls with the work that they belong to, and the texts that they name. `micro_usd` is NULL if the
+/// price was not known; 0 stands for a name that is not known. No row has the form of an older table's, so that
+/// [`super::salvage`] does not take one for the other.
+const THIRD: &str = "
+CREATE TABLE call_name (
+  number INTEGER PRIMARY KEY,
+  kind INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  UNIQUE (kind, name)
+);
+CREATE TABLE call (
+  at_ms INTEGER NOT NULL,
+  settled INTEGER NOT NULL,
+  arm INTEGER NOT NULL REFERENCES arm(number),
+  project INTEGER NOT NULL,
+  branch INTEGER NOT NULL,
+  session INTEGER NOT NULL,
+  elf INTEGER NOT NULL,
+  turn INTEGER NOT NULL,
+  task INTEGER NOT NULL,
+  failure INTEGER NOT NULL,
+  requests INTEGER NOT NULL,
+  input INTEGER NOT NULL,
+  cached INTEGER NOT NULL,
+  cache_write INTEGER NOT NULL,
+  output INTEGER NOT NULL,
+  thinking INTEGER NOT NULL,
+  micro_usd INTEGER,
+  first_part_ms INTEGER,
+  PRIMARY KEY (at_ms, settled)
+) WITHOUT ROWID;
 ";
 
 #[cfg(test)]

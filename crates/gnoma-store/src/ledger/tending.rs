@@ -9,6 +9,7 @@ use rusqlite::Connection;
 use super::{
     books,
     calendar::{DAY_MS, day_of},
+    calls,
     memory::Memory,
     words::InWords,
 };
@@ -41,6 +42,16 @@ pub(super) struct File {
     pub(super) opened: Option<(u64, u64)>,
 }
 
+impl Tending {
+    /// Empties the write-ahead log after calls were removed at a person's request. It stays as it is while another
+    /// process reads, until that one's log is worked in.
+    fn empty_log(&self, connection: &Connection) {
+        if self.file.is_some() && self.memory.take_forgotten() {
+            drop(connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())));
+        }
+    }
+}
+
 impl Upkeep for Tending {
     fn may_write(&self) -> Result<()> {
         match &self.file {
@@ -65,10 +76,13 @@ impl Upkeep for Tending {
         self.may_write()?;
         execute(connection, "BEGIN IMMEDIATE")?;
         let gone = self.memory.release_dropped(connection)?;
-        let has_more = forget_calls(connection, self.memory.latest_ms(), KEPT_CALLS)?;
+        let now_ms = self.memory.latest_ms();
+        let has_more =
+            forget_calls(connection, now_ms, KEPT_CALLS)? | calls::remove_old(connection, now_ms)?;
         forget_pools(connection, self.memory.latest_ms())?;
         execute(connection, "COMMIT")?;
         self.memory.forget_dropped(&gone);
+        self.empty_log(connection);
         if self.file.is_some() && !has_more && log::pages(connection)? >= log::LONG_PAGES {
             // Others may be reading: the next pause is the next try.
             connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).in_words()?;
@@ -79,6 +93,7 @@ impl Upkeep for Tending {
     fn leave(&self, connection: &Connection) {
         // What stays behind counts no more once the process is gone.
         drop(books::leave(connection, &self.identity));
+        self.empty_log(connection);
     }
 }
 

@@ -7,7 +7,7 @@
 use std::{cell::RefCell, collections::BTreeSet};
 
 use gnoma_core::{
-    ledger::{Amount, Ask, Draw, Full, HoldId, Limit, Unit, Window},
+    ledger::{Amount, Ask, CallOrigin, Draw, Full, HoldId, Limit, Unit, Window},
     message::ModelRef,
 };
 use proptest::prelude::*;
@@ -16,7 +16,7 @@ use rusqlite::Connection;
 use super::{
     books::{self, Books, ReservedCall},
     calendar::{DAY_MS, day_of, month_start},
-    notes, open, schema, tending,
+    calls, notes, open, schema, tending,
 };
 use crate::lock::{Hold, Identity};
 
@@ -151,7 +151,7 @@ impl Pair<'_> {
         let found = self.model.borrow().flying.iter().find(|call| call.hold == hold).cloned();
         let Some(call) = found else { return };
         let settle =
-            || self.books(call.caller, |b| b.settle(hold, Some(&call.kept), at_ms, &amount));
+            || self.books(call.caller, |b| b.settle(hold, Some(&call.kept), at_ms, &amount.into()));
         settle().unwrap();
         settle().unwrap();
         let mut model = self.model.borrow_mut();
@@ -193,7 +193,7 @@ const CAP: u64 = 100;
 fn capped(amount: Amount) -> Ask {
     let limit = Limit { unit: Unit::MicroUsd, window: Window::Ever, most: CAP };
     let draws = vec![Draw { pool: "cap".into(), limits: vec![limit] }];
-    Ask { at_ms: 0, arm: arm(0), amount, draws }
+    Ask { at_ms: 0, arm: arm(0), amount, draws, origin: CallOrigin::default() }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -371,7 +371,8 @@ proptest! {
                         continue;
                     }
                     let draws = pools.into_iter().map(draw).collect();
-                    let ask = Ask { at_ms: now_ms, arm: arm(caller), amount, draws };
+                    let origin = CallOrigin::default();
+                    let ask = Ask { at_ms: now_ms, arm: arm(caller), amount, draws, origin };
                     let before = pair.model.borrow().done.len();
                     let _reserved = pair.reserve(caller, &ask);
                     prop_assert_eq!(pair.model.borrow().done.len(), before);
@@ -573,4 +574,82 @@ fn a_ledger_of_the_first_version_keeps_what_it_counted() {
     let [one] = books::totals(&connection, 0).unwrap().try_into().unwrap();
     let amount = Amount { requests: 2, input: 30, output: 4, micro_usd: 50, ..Amount::default() };
     assert_eq!((one.day, one.arm, one.amount), (7, arm(0), amount));
+}
+
+#[test]
+fn a_damaged_call_is_left_out_and_described_and_its_sum_stays() {
+    let connection = connection();
+    settle_at(&connection, [1_000, 2_000, 3_000, 4_000].into_iter());
+    for damage in [
+        "UPDATE call SET input = -5 WHERE at_ms = 1000",
+        "UPDATE call SET micro_usd = 'much' WHERE at_ms = 2000",
+        "UPDATE call SET arm = 'nobody' WHERE at_ms = 3000",
+    ] {
+        connection.execute_batch("PRAGMA foreign_keys = 0").unwrap();
+        assert_eq!(connection.execute(damage, []).unwrap(), 1);
+    }
+    let add = |sum: &mut u64, call: calls::CallRow| {
+        *sum += call.amount.micro_usd;
+        std::ops::ControlFlow::Continue(())
+    };
+    let read = calls::fold_rows(&connection, i64::MIN, 0, add).unwrap();
+    assert_eq!((read.state, read.damaged.count, read.damaged.first.len()), (1, 3, 3));
+    let second = &read.damaged.first[1];
+    assert!(second.number.is_some() && second.at_ms == Some(2_000), "{second:?}");
+    assert_eq!(read.totals.iter().map(|total| total.amount.micro_usd).sum::<u64>(), 4);
+}
+
+#[test]
+fn calls_are_removed_after_their_time_and_never_the_latest() {
+    let connection = connection();
+    let now = 1_800_000_000_000;
+    settle_at(&connection, [now, now + 1].into_iter());
+    let later = now + (calls::KEPT_DAYS + 1) * DAY_MS;
+    assert!(!calls::remove_old(&connection, later).unwrap());
+    assert_eq!(calls::count_before(&connection, i64::MAX).unwrap(), 2, "they are the latest");
+    connection.execute_batch("UPDATE settled SET number = number + 6000").unwrap();
+    calls::remove_old(&connection, now).unwrap();
+    assert_eq!(calls::count_before(&connection, i64::MAX).unwrap(), 2, "they are young");
+    calls::remove_old(&connection, later).unwrap();
+    assert_eq!(calls::count_before(&connection, i64::MAX).unwrap(), 0);
+    assert_eq!(books::totals(&connection, 0).unwrap()[0].amount.micro_usd, 2);
+}
+
+#[test]
+fn calls_dated_ahead_are_redated_with_their_sums() {
+    let connection = connection();
+    let now = 1_800_000_000_000;
+    settle_at(&connection, [now + 5 * DAY_MS, now + 6 * DAY_MS].into_iter());
+    books::redate(&connection, now).unwrap();
+    assert_eq!(calls::count_before(&connection, now + 1).unwrap(), 2);
+}
+
+#[test]
+fn a_ledger_without_calls_gets_them_and_keeps_its_sums() {
+    for version in [1, 2] {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("ledger.db");
+        let old = Connection::open(&path).unwrap();
+        for step in schema::STEPS.iter().take(version) {
+            old.execute_batch(step).unwrap();
+        }
+        let row = "INSERT INTO arm VALUES (1, 'p', 'm0'); \
+             INSERT INTO arm_day(day, arm, requests, input, output, micro_usd, ";
+        let cached = if version == 1 { "custom" } else { "cached" };
+        old.execute_batch(&format!("{row}{cached}) VALUES (7, 1, 2, 30, 4, 50, 0)")).unwrap();
+        old.pragma_update(None, "application_id", schema::APPLICATION_ID).unwrap();
+        old.pragma_update(None, "user_version", version as i64).unwrap();
+        drop(old);
+        let (connection, set_aside, _user) = open::open(&path, std::time::Duration::ZERO).unwrap();
+        assert_eq!(set_aside, None);
+        settle_at(&connection, [8 * DAY_MS].into_iter());
+        let count = |calls: &mut u64, _call| {
+            *calls += 1;
+            std::ops::ControlFlow::Continue(())
+        };
+        let read = calls::fold_rows(&connection, i64::MIN, 0, count).unwrap();
+        assert_eq!(read.state, 1, "only the new call has details");
+        let money: Vec<u64> = read.totals.iter().map(|total| total.amount.micro_usd).collect();
+        assert_eq!(money, [50, 1]);
+    }
 }

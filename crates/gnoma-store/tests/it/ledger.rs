@@ -15,7 +15,7 @@ use std::{
 
 use gnoma_core::{
     ModelRef,
-    ledger::{Amount, Ask, Draw, HoldId, Ledger, Limit, Reserved, Unit, Window},
+    ledger::{Amount, Ask, CallOrigin, Draw, HoldId, Ledger, Limit, Reserved, Unit, Window},
     store::StoreErrorKind,
 };
 use gnoma_store::{OpenedLedger, SqliteLedger};
@@ -64,7 +64,7 @@ fn limits(most: u64) -> Vec<Draw> {
 }
 
 fn ask(amount: Amount) -> Ask {
-    Ask { at_ms: NOW_MS, arm: arm(), amount, draws: limits(CAP) }
+    Ask { at_ms: NOW_MS, arm: arm(), amount, draws: limits(CAP), origin: CallOrigin::default() }
 }
 
 fn held(reserved: Reserved) -> Option<HoldId> {
@@ -87,7 +87,7 @@ fn stand(ledger: &SqliteLedger) -> (u64, u64) {
 
 fn spend(ledger: &SqliteLedger, micro_usd: u64) {
     let hold = held(wait(ledger.reserve(ask(dollars(micro_usd)))).unwrap()).unwrap();
-    wait(ledger.commit(hold, NOW_MS, dollars(micro_usd))).unwrap();
+    wait(ledger.commit(hold, NOW_MS, dollars(micro_usd).into())).unwrap();
 }
 
 /// One session: calls until the cap is reached; says what was settled. Every third call is let go.
@@ -102,7 +102,7 @@ fn session(ledger: &SqliteLedger, name: &str, calls: u64) {
             ledger.rollback(hold);
             continue;
         }
-        wait(ledger.commit(hold, NOW_MS, amount)).unwrap();
+        wait(ledger.commit(hold, NOW_MS, amount.into())).unwrap();
         say(&format!("settled {}", amount.micro_usd));
     }
 }
@@ -272,16 +272,16 @@ fn what_a_dead_process_held_is_free_again() {
 fn nothing_depends_on_somebody_waiting_for_the_answer() {
     let ledger = SqliteLedger::in_memory().unwrap();
     let hold = held(wait(ledger.reserve(ask(dollars(10)))).unwrap()).unwrap();
-    drop(ledger.commit(hold, NOW_MS, dollars(10)));
+    drop(ledger.commit(hold, NOW_MS, dollars(10).into()));
     assert_eq!(stand(&ledger), (10, 0));
-    wait(ledger.commit(hold, NOW_MS, dollars(10))).unwrap();
+    wait(ledger.commit(hold, NOW_MS, dollars(10).into())).unwrap();
     assert_eq!(stand(&ledger), (10, 0));
 
     let hold = held(wait(ledger.reserve(ask(dollars(20)))).unwrap()).unwrap();
     ledger.rollback(hold);
     assert_eq!(stand(&ledger), (10, 0));
     ledger.rollback(hold);
-    let late = wait(ledger.commit(hold, NOW_MS, dollars(20))).unwrap_err();
+    let late = wait(ledger.commit(hold, NOW_MS, dollars(20).into())).unwrap_err();
     assert_eq!(late.kind, StoreErrorKind::NotFound);
 
     // A caller that gives up while it asks holds nothing afterwards.
@@ -306,7 +306,7 @@ fn a_dropped_ledger_has_done_what_was_asked_and_holds_nothing() {
     let hold = held(wait(first.reserve(ask(dollars(50)))).unwrap()).unwrap();
     held(wait(first.reserve(ask(dollars(60)))).unwrap()).unwrap();
     assert_eq!(stand(&second), (0, 110));
-    drop(first.commit(hold, NOW_MS, dollars(50)));
+    drop(first.commit(hold, NOW_MS, dollars(50).into()));
     drop(first);
     assert_eq!(stand(&second), (50, 0));
 }
@@ -525,7 +525,7 @@ fn a_ledger_that_was_replaced_is_not_written_any_more() {
     let ledger = open(&path);
     let hold = held(wait(ledger.reserve(ask(dollars(9)))).unwrap()).unwrap();
     fs::rename(&path, home.path().join("moved.db")).unwrap();
-    let error = wait(ledger.commit(hold, NOW_MS, dollars(9))).unwrap_err();
+    let error = wait(ledger.commit(hold, NOW_MS, dollars(9).into())).unwrap_err();
     assert!(error.sentence.contains("start gnoma again"), "{error}");
 }
 
@@ -540,7 +540,7 @@ fn arms_and_days_are_counted_apart() {
         let mut ask = ask(dollars(number));
         (ask.at_ms, ask.arm.model) = (at_ms, model.clone());
         let hold = held(wait(ledger.reserve(ask)).unwrap()).unwrap();
-        wait(ledger.commit(hold, at_ms, dollars(number))).unwrap();
+        wait(ledger.commit(hold, at_ms, dollars(number).into())).unwrap();
         *expected.entry((i32::try_from(at_ms / DAY_MS).unwrap(), model)).or_default() += number;
     }
     let first = expected.keys().next().unwrap().0;

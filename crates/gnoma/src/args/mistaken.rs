@@ -75,8 +75,8 @@ const RESERVED: &[(&[&str], &str)] = &[
         "`gnoma sessions` has that: see `gnoma sessions --help`",
     ),
     (
-        &["cost", "costs", "usage", "stats", "billing", "budget", "limits", "quota"],
-        "`gnoma router stats` shows what was spent, `gnoma router pools` how much of each limit is left",
+        &["cost", "costs", "stats", "billing", "budget", "limits", "quota"],
+        "`gnoma usage` shows what was spent, `gnoma router pools` how much of each limit is left",
     ),
     (
         &["status", "info", "check", "health", "debug", "diagnose", "ping"],
@@ -347,7 +347,7 @@ mod tests {
             "gnoma|help|me|fix|the|build",
             "gnoma|help me",
             "gnoma|run|the|tests",
-            "gnoma|usage|of|tokio|select",
+            "gnoma|costs|of|tokio|select",
             "gnoma|status|of|the|build",
             "gnoma|install|the|dependencies",
             "gnoma|change|the|port|to|8080",

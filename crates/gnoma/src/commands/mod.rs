@@ -31,6 +31,7 @@ mod task;
 mod task_run;
 mod trust;
 mod update;
+mod usage;
 mod web;
 
 use anyhow::Result;
@@ -90,6 +91,7 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
         Some(Sub::Changes(what)) => changes::run(&what, &turn, around).await,
         Some(Sub::Route(what)) => route::run(&what, &turn, around).await,
         Some(Sub::Router { what }) => router::run(&what, &turn, around).await,
+        Some(Sub::Usage(wanted)) => usage::run(&wanted, &turn, around).await,
         Some(Sub::Serve { idle_exit, replace, http }) => {
             serve::run(idle_exit, replace, http, &turn, around).await
         }

@@ -2,7 +2,7 @@
 
 mod arms;
 mod keep;
-mod money;
+pub(super) mod money;
 mod pools;
 mod stats;
 

@@ -24,6 +24,8 @@ mod conventions;
 #[cfg(target_os = "linux")]
 mod cut_off;
 #[cfg(test)]
+mod debugging;
+#[cfg(test)]
 mod elf_copies;
 #[cfg(test)]
 mod elfs;
@@ -124,5 +126,7 @@ mod trust;
 mod tui;
 #[cfg(test)]
 mod turn;
+#[cfg(test)]
+mod usage;
 #[cfg(test)]
 mod web;

@@ -25,7 +25,7 @@ const PROGRAMS: usize = 10;
 const CAP: u64 = 400_000;
 
 /// No round number: amounts are rounded, and sums must not be.
-const PRICE: Price =
+pub(crate) const PRICE: Price =
     Price { input: 1_234_567, output: 9_876_543, cache_read: 123_457, cache_write: 0 };
 
 const DAY_MS: i64 = 86_400_000;
@@ -37,10 +37,10 @@ const FILE: &str = "a.txt";
 const TURN_CALLS: u64 = 5;
 
 /// The tokens that a vendor has told, an answer each.
-type Bill = Arc<Mutex<Vec<Usage>>>;
+pub(crate) type Bill = Arc<Mutex<Vec<Usage>>>;
 
 /// A vendor that tells other tokens with each answer.
-fn vendor() -> (Server, Bill) {
+pub(crate) fn vendor() -> (Server, Bill) {
     let bill = Bill::default();
     let kept = Arc::clone(&bill);
     let server = Server::start(move |request| answer(request, &kept)).unwrap();
@@ -122,7 +122,7 @@ fn dollars(micro_usd: u64) -> String {
 }
 
 /// A home with one priced model and a cap.
-fn capped(server: Server) -> World {
+pub(crate) fn capped(server: Server) -> World {
     let world = World::with(server);
     let (cap, Price { input, output, cache_read, .. }) = (dollars(CAP), PRICE);
     let (input, output, cache_read) = (dollars(input), dollars(output), dollars(cache_read));

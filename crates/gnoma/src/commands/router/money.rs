@@ -1,10 +1,10 @@
 //! Amounts of money for people.
 
 /// Micro-dollars in a dollar.
-pub(super) const MICRO: f64 = 1e6;
+pub(in crate::commands) const MICRO: f64 = 1e6;
 
 /// Micro-dollars for people: cents, and more digits where there are none.
-pub(super) fn money(micro_usd: f64) -> String {
+pub(in crate::commands) fn money(micro_usd: f64) -> String {
     let dollars = micro_usd / MICRO;
     if dollars == 0.0 || dollars >= 1.0 {
         format!("${dollars:.2}")

@@ -1,0 +1,398 @@
+//! The line of an event: `2026-11-28T12:00:00.000Z session=… tool end …`. Pure.
+
+use std::{borrow::Cow, fmt, str::FromStr};
+
+use gnoma_core::{
+    Event, Usage,
+    message::ResultPart,
+    session::{NoticeLevel, Outcome, SessionState},
+};
+use jiff::Timestamp;
+
+/// Bytes of a value, such as an error of a provider, that are logged.
+const MAX_VALUE_BYTES: usize = 400;
+
+/// The amount of detail in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LogLevel {
+    /// Failures and warnings.
+    Warn,
+    /// Turns, model calls and routing as well.
+    Info,
+    /// Everything: tools, approvals and checks as well.
+    Debug,
+}
+
+impl FromStr for LogLevel {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.to_ascii_lowercase().as_str() {
+            "error" | "warn" => Ok(Self::Warn),
+            "info" => Ok(Self::Info),
+            "debug" | "trace" => Ok(Self::Debug),
+            _ => Err(format!("`{text}` is not a level; use warn, info or debug")),
+        }
+    }
+}
+
+/// Makes the lines of one session. It remembers when the current model call began.
+#[derive(Debug, Default)]
+pub(super) struct SessionLines {
+    turn_began_ms: i64,
+    call: Option<Call>,
+}
+
+#[derive(Debug)]
+struct Call {
+    began_ms: i64,
+    first_part_ms: Option<i64>,
+    attempt: u32,
+}
+
+/// A line before it is written.
+#[derive(Debug)]
+pub(super) struct LogLine {
+    level: LogLevel,
+    what: &'static str,
+    fields: Vec<(&'static str, String)>,
+}
+
+impl LogLine {
+    fn new(level: LogLevel, what: &'static str) -> Self {
+        Self { level, what, fields: Vec::new() }
+    }
+
+    fn with(mut self, name: &'static str, value: &dyn fmt::Display) -> Self {
+        self.fields.push((name, value.to_string()));
+        self
+    }
+
+    /// The text of the line. Values are redacted first: what is cut or escaped no longer looks like a secret.
+    pub(super) fn render<'v>(&'v self, redact: impl Fn(&'v str) -> Cow<'v, str>) -> String {
+        let mut text = self.what.to_owned();
+        for (name, value) in &self.fields {
+            let value = redact(value);
+            let value = gnoma_core::cut::head(&value, MAX_VALUE_BYTES);
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@".contains(c);
+            text.push_str(&if !value.is_empty() && value.chars().all(is_plain) {
+                format!(" {name}={value}")
+            } else {
+                // LogLine breaks and controls are escaped: a value never begins a line.
+                format!(" {name}={value:?}")
+            });
+        }
+        text
+    }
+
+    fn with_usage(self, usage: &Usage) -> Self {
+        self.with("input", &usage.prompt())
+            .with("cached", &usage.cache_read)
+            .with("cache_write", &usage.cache_write)
+            .with("output", &usage.output)
+            .with("thinking", &usage.reasoning)
+    }
+
+    fn with_some(self, name: &'static str, value: Option<impl fmt::Display>) -> Self {
+        match value {
+            Some(value) => self.with(name, &value),
+            None => self,
+        }
+    }
+}
+
+impl SessionLines {
+    /// The line of an event without its time; `None` if it has none at this level.
+    pub(super) fn line(&mut self, now_ms: i64, event: &Event, level: LogLevel) -> Option<LogLine> {
+        self.observe(now_ms, event);
+        let line = format_turn(event, now_ms.saturating_sub(self.turn_began_ms))
+            .or_else(|| self.format_call(event, now_ms))
+            .or_else(|| format_step(event))?;
+        let is_answer_over = matches!(event, Event::Usage { .. } | Event::TurnEnded { .. });
+        if is_answer_over {
+            self.call = None;
+        }
+        (line.level <= level).then_some(line)
+    }
+
+    /// Remembers when turns, calls and answers begin.
+    fn observe(&mut self, now_ms: i64, event: &Event) {
+        match event {
+            Event::State(SessionState::Active) => self.turn_began_ms = now_ms,
+            Event::RoundStarted { .. } => {
+                self.call = Some(Call { began_ms: now_ms, first_part_ms: None, attempt: 1 });
+            }
+            Event::Retrying { attempt, .. } => {
+                let call = Call { began_ms: now_ms, first_part_ms: None, attempt: *attempt };
+                self.call = Some(call);
+            }
+            Event::Text { .. } | Event::Thinking { .. } | Event::ToolCallDrafted { .. } => {
+                if let Some(call) = &mut self.call {
+                    let since = now_ms.saturating_sub(call.began_ms);
+                    call.first_part_ms.get_or_insert(since);
+                }
+            }
+            _ => (),
+        }
+    }
+
+    fn format_call(&self, event: &Event, now_ms: i64) -> Option<LogLine> {
+        match event {
+            Event::RoundStarted { round, arm, why } => Some(
+                LogLine::new(LogLevel::Info, "model call")
+                    .with("round", round)
+                    .with("arm", arm)
+                    .with("why", why),
+            ),
+            Event::Usage { round, .. } => {
+                let call = self.call.as_ref();
+                Some(
+                    LogLine::new(LogLevel::Info, "model answer")
+                        .with_some("attempt", call.map(|call| call.attempt))
+                        .with_some("first_part_ms", call.and_then(|call| call.first_part_ms))
+                        .with_some("ms", call.map(|call| now_ms.saturating_sub(call.began_ms)))
+                        .with_usage(round),
+                )
+            }
+            Event::Retrying { error, attempt, wait_ms, .. } => Some(
+                LogLine::new(LogLevel::Warn, "model call failed")
+                    .with("provider", &error.provider)
+                    .with("kind", &format!("{:?}", error.kind))
+                    .with_some("status", error.status)
+                    .with("next_attempt", attempt)
+                    .with("wait_ms", wait_ms)
+                    .with("error", &error.message),
+            ),
+            Event::ArmChanged { from, to, why, .. } => Some(
+                LogLine::new(LogLevel::Warn, "failover")
+                    .with("from", from)
+                    .with("to", to)
+                    .with("why", why),
+            ),
+            Event::Cost { arm, call_micro_usd, estimated, .. } => {
+                let cost = call_micro_usd.map_or("unknown".to_owned(), |cost| cost.to_string());
+                Some(
+                    LogLine::new(LogLevel::Debug, "cost")
+                        .with("arm", arm)
+                        .with("micro_usd", &cost)
+                        .with("estimated", estimated),
+                )
+            }
+            _ => None,
+        }
+    }
+}
+
+fn format_turn(event: &Event, turn_ms: i64) -> Option<LogLine> {
+    match event {
+        Event::State(SessionState::Active) => Some(LogLine::new(LogLevel::Info, "turn begin")),
+        Event::State(SessionState::Cancelling) => Some(LogLine::new(LogLevel::Info, "turn cancel")),
+        Event::TurnEnded { outcome, rounds, usage, .. } => {
+            let level = if matches!(outcome, Outcome::Failed { .. }) {
+                LogLevel::Warn
+            } else {
+                LogLevel::Info
+            };
+            let line = LogLine::new(level, "turn end")
+                .with("outcome", &outcome_name(outcome))
+                .with("rounds", rounds)
+                .with("ms", &turn_ms)
+                .with_usage(usage);
+            Some(match outcome {
+                Outcome::Failed { error, .. } => line
+                    .with("provider", &error.provider)
+                    .with("kind", &format!("{:?}", error.kind))
+                    .with_some("status", error.status)
+                    .with("error", &error.message),
+                Outcome::Complete { .. }
+                | Outcome::Cancelled
+                | Outcome::RoundLimit { .. }
+                | Outcome::Stuck { .. }
+                | Outcome::Unfit { .. } => line,
+            })
+        }
+        _ => None,
+    }
+}
+
+fn outcome_name(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Complete { .. } => "complete",
+        Outcome::Cancelled => "cancelled",
+        Outcome::RoundLimit { .. } => "round_limit",
+        Outcome::Stuck { .. } => "stuck",
+        Outcome::Unfit { .. } => "unfit",
+        Outcome::Failed { .. } => "failed",
+    }
+}
+
+/// The line of a step that needs no memory: approvals, tools, routing, checks, notices.
+fn format_step(event: &Event) -> Option<LogLine> {
+    format_tool_step(event).or_else(|| format_other_step(event))
+}
+
+fn format_tool_step(event: &Event) -> Option<LogLine> {
+    let debug = |what| LogLine::new(LogLevel::Debug, what);
+    Some(match event {
+        Event::PermissionAsked { call, reason, .. } => debug("approval asked")
+            .with("call", &call.id)
+            .with("tool", &call.name)
+            .with("reason", reason),
+        Event::PermissionDecided { call, allowed, reason } => debug("approval decided")
+            .with("call", call)
+            .with("allowed", allowed)
+            .with("reason", reason),
+        Event::ToolStarted { call } => debug("tool begin")
+            .with("call", &call.id)
+            .with("tool", &call.name)
+            .with("argument_bytes", &call.arguments.get().len()),
+        Event::ToolEnded { call, result, duration_ms, .. } => debug("tool end")
+            .with("call", &call.id)
+            .with("tool", &call.name)
+            .with("error", &result.is_error)
+            .with("ms", duration_ms)
+            .with("result_bytes", &result_bytes(&result.parts)),
+        _ => return None,
+    })
+}
+
+fn format_other_step(event: &Event) -> Option<LogLine> {
+    let debug = |what| LogLine::new(LogLevel::Debug, what);
+    Some(match event {
+        Event::Routed(routing) => {
+            let arms: Vec<String> = routing.arms.iter().map(ToString::to_string).collect();
+            LogLine::new(LogLevel::Info, "routed")
+                .with("kind", &routing.kind)
+                .with("strategy", &routing.strategy)
+                .with("arms", &arms.join(" "))
+                .with("candidates", &routing.candidates.len())
+                .with("why", &routing.why)
+        }
+        Event::Conferred { members, author, .. } => {
+            debug("conferred").with("members", &members.len()).with("author", author)
+        }
+        Event::Checking { arm, .. } => debug("check begin").with("arm", arm),
+        Event::Checked { arm, passed, .. } => {
+            debug("check end").with("arm", arm).with("passed", passed)
+        }
+        Event::Compacted { summary, messages } => LogLine::new(LogLevel::Info, "compacted")
+            .with("messages", messages)
+            .with("summary_bytes", &summary.len()),
+        Event::Waiting { arm, waited_ms, .. } => {
+            debug("waiting").with("arm", arm).with("ms", waited_ms)
+        }
+        Event::ModeChanged { mode } => debug("mode").with("mode", &mode.name()),
+        Event::Notice { level: NoticeLevel::Warning, text } => {
+            LogLine::new(LogLevel::Warn, "warning").with("text", text)
+        }
+        _ => return None,
+    })
+}
+
+fn result_bytes(parts: &[ResultPart]) -> usize {
+    let bytes = parts.iter().map(|part| match part {
+        ResultPart::Text { text } => text.len(),
+        ResultPart::Image(_) => 0,
+    });
+    bytes.sum()
+}
+
+/// A line with its time in UTC and its end.
+pub(super) fn stamp(now_ms: i64, line: &str) -> String {
+    let at = Timestamp::from_millisecond(now_ms).unwrap_or(Timestamp::UNIX_EPOCH);
+    format!("{at:.3} {line}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::{
+        CallId, ErrorKind, ModelRef, ProviderError, RawJson,
+        message::{ToolCall, ToolResult},
+    };
+
+    use super::*;
+
+    fn lines(events: &[(i64, Event)], level: LogLevel) -> Vec<String> {
+        let mut lines = SessionLines::default();
+        let lines = events.iter().filter_map(|(at_ms, event)| lines.line(*at_ms, event, level));
+        lines.map(|line| line.render(Cow::Borrowed)).collect()
+    }
+
+    fn arm() -> ModelRef {
+        ModelRef { provider: "p".into(), model: "m".into() }
+    }
+
+    fn turn() -> Vec<(i64, Event)> {
+        let error = ProviderError {
+            status: Some(529),
+            ..ProviderError::new(ErrorKind::Overloaded, "p", "too\nbusy")
+        };
+        let usage = Usage { input: 7, output: 3, cache_read: 5, ..Usage::default() };
+        vec![
+            (0, Event::State(SessionState::Active)),
+            (10, Event::RoundStarted { round: 1, arm: arm(), why: "the only model".into() }),
+            (20, Event::Retrying { error, attempt: 2, wait_ms: 100, retracted: false }),
+            (50, Event::Text { text: "the secret of the answer".into() }),
+            (90, Event::Usage { round: usage, turn: usage }),
+            (
+                99,
+                Event::TurnEnded {
+                    outcome: Outcome::Cancelled,
+                    rounds: 1,
+                    usage,
+                    undelivered: Vec::new(),
+                    answer: None,
+                },
+            ),
+        ]
+    }
+
+    #[test]
+    fn a_turn_has_a_line_for_each_border_and_none_of_its_words() {
+        let expected = [
+            "turn begin",
+            "model call round=1 arm=p/m why=\"the only model\"",
+            "model call failed provider=p kind=Overloaded status=529 next_attempt=2 wait_ms=100 \
+             error=\"too\\nbusy\"",
+            "model answer attempt=2 first_part_ms=30 ms=70 input=12 cached=5 cache_write=0 \
+             output=3 thinking=0",
+            "turn end outcome=cancelled rounds=1 ms=99 input=12 cached=5 cache_write=0 output=3 \
+             thinking=0",
+        ];
+        assert_eq!(lines(&turn(), LogLevel::Debug), expected);
+        assert_eq!(lines(&turn(), LogLevel::Warn).len(), 1);
+    }
+
+    #[test]
+    fn calls_of_tools_are_logged_by_size() {
+        let arguments = RawJson::parse(r#"{"command":"cat key.pem"}"#).unwrap();
+        let call = ToolCall::new(CallId::new("c1"), "bash", arguments);
+        let result = ToolResult::text(&call, "BEGIN PRIVATE KEY", false);
+        let ended = Event::ToolEnded { call: call.clone(), result, diff: None, duration_ms: 5 };
+        let lines = lines(&[(0, Event::ToolStarted { call }), (1, ended)], LogLevel::Debug);
+        assert_eq!(
+            lines,
+            [
+                "tool begin call=c1 tool=bash argument_bytes=25",
+                "tool end call=c1 tool=bash error=false ms=5 result_bytes=17"
+            ]
+        );
+    }
+
+    #[test]
+    fn values_are_redacted_before_they_are_cut() {
+        let secret = "key=\"sk-1234\"";
+        let text = format!("{}{secret}", "x".repeat(MAX_VALUE_BYTES - "[secret]".len()));
+        let notice = Event::Notice { level: NoticeLevel::Warning, text };
+        let line = SessionLines::default().line(0, &notice, LogLevel::Warn).unwrap();
+        let line = line.render(|value| value.replace(secret, "[secret]").into());
+        assert!(line.contains("[secret]") && !line.contains("sk-1"), "{line}");
+    }
+
+    #[test]
+    fn levels_are_read() {
+        assert_eq!("DEBUG".parse(), Ok(LogLevel::Debug));
+        assert!("loud".parse::<LogLevel>().unwrap_err().contains("use warn, info or debug"));
+        assert_eq!(stamp(0, "turn begin"), "1970-01-01T00:00:00.000Z turn begin\n");
+    }
+}

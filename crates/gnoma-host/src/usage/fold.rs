@@ -1,0 +1,154 @@
+//! Groups calls while they are read, one at a time. Pure.
+//!
+//! Memory grows with the groups and with the turns in them, not with the calls.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    ops::ControlFlow,
+};
+
+use gnoma_core::{
+    ledger::{Amount, Total},
+    message::ModelRef,
+};
+use gnoma_store::CallRow;
+
+use super::{
+    dimension::Dimension,
+    period::{DAY_MS, LocalDays, period_begin},
+    sums::{UsageSums, add_amount, subtract_amount},
+};
+
+/// Most dimensions that nest.
+pub const MAX_DEPTH: usize = 4;
+
+/// Most groups of a report.
+pub const MAX_GROUPS: usize = 100_000;
+
+/// A part of a key that is not known.
+pub(super) const UNKNOWN: i64 = i64::MIN;
+
+/// The elf of a call that the person's own session made.
+pub(super) const NO_ELF: i64 = 0;
+
+/// The group of a call: a number for each dimension, in their order. What it means depends on the dimension: a day's
+/// number, a [`gnoma_store::NameId`], or an arm's number.
+pub(super) type GroupKey = [i64; MAX_DEPTH];
+
+/// The sums of a group, and its turns by their hashes, with repetitions.
+#[derive(Debug, Default)]
+pub(super) struct CallGroup {
+    pub(super) sums: UsageSums,
+    pub(super) turns: Vec<i64>,
+}
+
+/// The sums of recorded calls by UTC day and arm.
+type DaySums = HashMap<(i64, i64), Amount>;
+
+/// The calls read so far, by group.
+#[derive(Debug)]
+pub(super) struct UsageFold {
+    by: Vec<Dimension>,
+    begin_ms: Option<i64>,
+    days: LocalDays,
+    pub(super) groups: HashMap<GroupKey, CallGroup>,
+    explained: DaySums,
+    /// There were more than [`MAX_GROUPS`].
+    pub(super) is_full: bool,
+}
+
+impl UsageFold {
+    pub(super) fn new(by: Vec<Dimension>, begin_ms: Option<i64>, days: LocalDays) -> Self {
+        let (groups, explained) = (HashMap::new(), HashMap::new());
+        Self { by, begin_ms, days, groups, explained, is_full: false }
+    }
+
+    /// Adds a call. Calls before the beginning only explain a part of their day's sum.
+    pub(super) fn add(&mut self, call: &CallRow) -> ControlFlow<()> {
+        let day = (call.at_ms.div_euclid(DAY_MS), call.arm);
+        add_amount(self.explained.entry(day).or_default(), &call.amount);
+        if self.begin_ms.is_some_and(|begin_ms| call.at_ms < begin_ms) {
+            return ControlFlow::Continue(());
+        }
+        let key = self.key_of_call(call);
+        if self.groups.len() >= MAX_GROUPS && !self.groups.contains_key(&key) {
+            self.is_full = true;
+            return ControlFlow::Break(());
+        }
+        let group = self.groups.entry(key).or_default();
+        group.sums.add_call(call);
+        if call.turn != 0 && group.turns.last() != Some(&call.turn) {
+            group.turns.push(call.turn);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn key_of_call(&mut self, call: &CallRow) -> GroupKey {
+        let mut key = [UNKNOWN; MAX_DEPTH];
+        for (part, dimension) in key.iter_mut().zip(&self.by) {
+            let name = |id: i64| if id == 0 { UNKNOWN } else { id };
+            *part = match dimension {
+                Dimension::Day | Dimension::Week | Dimension::Month => {
+                    period_begin(*dimension, self.days.day_of(call.at_ms))
+                }
+                Dimension::Project => name(call.project.0),
+                Dimension::Branch => name(call.branch.0),
+                Dimension::Session => name(call.session.0),
+                Dimension::Elf if call.session.0 == 0 => UNKNOWN,
+                Dimension::Elf if call.elf.0 == 0 => NO_ELF,
+                Dimension::Elf => call.elf.0,
+                Dimension::Model | Dimension::Provider => call.arm,
+                Dimension::Task => name(call.task.0),
+            };
+        }
+        key
+    }
+
+    /// Adds what the days' sums have beyond the calls. Returns how many of those sums are smaller than their calls.
+    pub(super) fn add_unrecorded(
+        &mut self,
+        totals: &[Total],
+        arms: &BTreeMap<i64, ModelRef>,
+        is_priced: &dyn Fn(&ModelRef) -> bool,
+    ) -> u64 {
+        let numbers: HashMap<&ModelRef, i64> =
+            arms.iter().map(|(number, arm)| (arm, *number)).collect();
+        // A sum cannot be divided: it counts for the date that its UTC day has.
+        let first_day = self.begin_ms.map(|begin_ms| self.days.day_of(begin_ms));
+        let mut exceeded = 0;
+        for Total { day, arm, amount } in totals {
+            let (day, number) = (i64::from(*day), numbers.get(arm).copied().unwrap_or(UNKNOWN));
+            if first_day.is_some_and(|first| day < first) {
+                continue;
+            }
+            let explained = self.explained.get(&(day, number)).copied().unwrap_or_default();
+            let (rest, is_exceeded) = subtract_amount(amount, &explained);
+            exceeded += u64::from(is_exceeded);
+            if rest != Amount::default() {
+                let key = self.key_of_day(day, number);
+                let group = self.groups.entry(key).or_default();
+                group.sums.add_unrecorded(&rest, is_priced(arm));
+            }
+        }
+        exceeded
+    }
+
+    /// The group of a day's sum: nothing but day and arm is known of it.
+    fn key_of_day(&self, day: i64, arm: i64) -> GroupKey {
+        let mut key = [UNKNOWN; MAX_DEPTH];
+        for (part, dimension) in key.iter_mut().zip(&self.by) {
+            *part = match dimension {
+                Dimension::Day | Dimension::Week | Dimension::Month => {
+                    period_begin(*dimension, day)
+                }
+                Dimension::Model | Dimension::Provider => arm,
+                Dimension::Project
+                | Dimension::Branch
+                | Dimension::Session
+                | Dimension::Elf
+                | Dimension::Task => UNKNOWN,
+            };
+        }
+        key
+    }
+}

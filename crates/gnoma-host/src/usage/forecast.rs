@@ -1,0 +1,122 @@
+//! Forecasts the use of a cap at the end of its period from the spending so far. Pure.
+
+use gnoma_core::ledger::{Level, Unit, Window};
+use gnoma_router::pool::Pool;
+use jiff::{Timestamp, tz::TimeZone};
+
+use super::period::DAY_MS;
+
+/// Before this part of a period is over, nothing is forecast: one call would decide it.
+const LEAST_ELAPSED_PARTS: i64 = 24;
+
+/// The state of a spending cap, and where it leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CapForecast {
+    /// Whose cap it is.
+    pub pool: Pool,
+    /// The period: a UTC day or month.
+    pub window: Window,
+    /// The cap in micro-dollars.
+    pub most: u64,
+    /// The used and reserved amount, in micro-dollars.
+    pub used: u64,
+    /// The end of the period, in milliseconds since 1970.
+    pub ends_at_ms: i64,
+    /// The expected use at its end, in micro-dollars; `None` while it is too early to say.
+    pub expected: Option<u64>,
+    /// The time at which the cap will be met, in milliseconds since 1970, if that is before the period ends.
+    pub met_at_ms: Option<i64>,
+}
+
+/// Forecasts a cap on the money of a day or month; `None` for other limits.
+#[must_use]
+pub fn forecast(level: &Level, now_ms: i64) -> Option<CapForecast> {
+    let (Unit::MicroUsd, Some(ends_at_ms)) = (level.limit.unit, level.resets_at_ms) else {
+        return None;
+    };
+    let begin_ms = match level.limit.window {
+        Window::Day => ends_at_ms.saturating_sub(DAY_MS),
+        Window::Month => begin_of_month_ms(ends_at_ms.saturating_sub(1))?,
+        Window::Rolling { .. } | Window::Ever => return None,
+    };
+    let (used, most) = (level.used.saturating_add(level.held), level.limit.most);
+    let length = ends_at_ms.saturating_sub(begin_ms).max(1);
+    let elapsed = now_ms.saturating_sub(begin_ms).clamp(0, length);
+    let is_early = elapsed < length / LEAST_ELAPSED_PARTS;
+    let expected = (!is_early).then(|| scale(used, length, elapsed.max(1)));
+    let is_met_later = used < most && expected.is_some_and(|expected| expected > most);
+    let met_at_ms = is_met_later.then(|| {
+        let begun = scale(elapsed.unsigned_abs(), i64::try_from(most).unwrap_or(i64::MAX), {
+            i64::try_from(used).unwrap_or(i64::MAX).max(1)
+        });
+        begin_ms.saturating_add(i64::try_from(begun).unwrap_or(i64::MAX)).min(ends_at_ms)
+    });
+    let pool = Pool::parse(&level.pool)?;
+    let window = level.limit.window;
+    Some(CapForecast { pool, window, most, used, ends_at_ms, expected, met_at_ms })
+}
+
+/// `value · by / of`, at most [`u64::MAX`].
+fn scale(value: u64, by: i64, of: i64) -> u64 {
+    let product = u128::from(value) * u128::from(by.unsigned_abs());
+    let scaled = product.checked_div(u128::from(of.unsigned_abs())).unwrap_or(u128::MAX);
+    u64::try_from(scaled).unwrap_or(u64::MAX)
+}
+
+fn begin_of_month_ms(at_ms: i64) -> Option<i64> {
+    let date = TimeZone::UTC.to_datetime(Timestamp::from_millisecond(at_ms).ok()?).date();
+    let begin = TimeZone::UTC.to_timestamp(date.first_of_month().to_datetime(Default::default()));
+    begin.ok().map(Timestamp::as_millisecond)
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::ledger::Limit;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const DAY: i64 = 20_785;
+    const HOUR_MS: i64 = 3_600_000;
+
+    fn level(window: Window, used: u64, most: u64, ends_at_ms: i64) -> Level {
+        let limit = Limit { unit: Unit::MicroUsd, window, most };
+        Level { pool: "all".into(), limit, used, held: 0, resets_at_ms: Some(ends_at_ms) }
+    }
+
+    #[test]
+    fn half_a_day_makes_half_of_the_sum() {
+        let level = level(Window::Day, 3_000_000, 5_000_000, (DAY + 1) * DAY_MS);
+        let cap = forecast(&level, DAY * DAY_MS + 12 * HOUR_MS).unwrap();
+        assert_eq!(cap.expected, Some(6_000_000));
+        assert_eq!(cap.met_at_ms, Some(DAY * DAY_MS + 20 * HOUR_MS));
+        let early = forecast(&level, DAY * DAY_MS + HOUR_MS / 2).unwrap();
+        assert_eq!((early.expected, early.met_at_ms), (None, None));
+    }
+
+    #[test]
+    fn months_have_their_own_length() {
+        // November 2026 begins with day 20,758 and has 30 days.
+        let level = level(Window::Month, 10, 1_000, 20_788 * DAY_MS);
+        let cap = forecast(&level, 20_768 * DAY_MS).unwrap();
+        assert_eq!((cap.expected, cap.met_at_ms), (Some(30), None));
+    }
+
+    #[test]
+    fn limits_that_are_no_caps_have_no_forecast() {
+        let mut other = level(Window::Ever, 1, 2, DAY_MS);
+        assert_eq!(forecast(&other, 0), None);
+        other.limit = Limit { unit: Unit::Requests, window: Window::Day, most: 9 };
+        assert_eq!(forecast(&other, 0), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_clock_and_any_amount_give_a_forecast(used: u64, most: u64, now_ms: i64) {
+            let ends_at_ms = (DAY + 1) * DAY_MS;
+            let cap = forecast(&level(Window::Day, used, most, ends_at_ms), now_ms).unwrap();
+            prop_assert!(cap.expected.is_none_or(|expected| expected >= used));
+            prop_assert!(cap.met_at_ms.is_none_or(|at_ms| at_ms <= ends_at_ms));
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Usage of models out of the ledger, summed up as people ask for it.
+//!
+//! The sums of a day and arm are the ledger's; single calls say more of a part of them. What the calls do not explain
+//! (they are older, removed or damaged) is in the report as well, as calls of which only day and arm are known. So the
+//! total of every report is the ledger's total, to the micro-dollar.
+//!
+//! Reading is in this file; grouping, dates and forecasts are pure, in the files beside it.
+
+mod dimension;
+mod fold;
+mod forecast;
+mod period;
+mod report;
+mod sums;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashSet;
+
+use gnoma_core::{
+    ledger::{Draw, Ledger as _, Limit, Unit, Window},
+    message::ModelRef,
+    store::StoreError,
+};
+use gnoma_router::pool::Pool;
+use gnoma_store::{DamagedCalls, UsageRead};
+
+pub use self::{
+    dimension::{Dimension, DimensionError},
+    fold::{MAX_DEPTH, MAX_GROUPS},
+    forecast::{CapForecast, forecast},
+    period::{Since, SinceError},
+    report::UsageRow,
+    sums::UsageSums,
+};
+use self::{
+    fold::UsageFold,
+    period::LocalDays,
+    report::{KeyNames, build_tree, name_ids},
+};
+use crate::{HostError, Project, Result, ledger::LateLedger, routing};
+
+/// The usage that a report is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UsageQuery {
+    /// The beginning.
+    pub since: Since,
+    /// The dimensions that nest, the outermost first; at most [`MAX_DEPTH`].
+    pub by: Vec<Dimension>,
+}
+
+/// Usage, summed up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UsageReport {
+    /// The beginning in milliseconds since 1970; `None` for everything.
+    pub begin_ms: Option<i64>,
+    /// The name of the zone whose days count, if it has one.
+    pub zone: Option<String>,
+    /// The sums of everything.
+    pub total: UsageSums,
+    /// The groups of the first dimension.
+    pub rows: Vec<UsageRow>,
+    /// The caps of days and months.
+    pub caps: Vec<CapForecast>,
+    /// Rows of the ledger that could not be read. What they took is in the sums without its details.
+    pub damaged: DamagedCalls,
+    /// Days' sums that are smaller than the calls recorded for them; the calls are in the report.
+    pub exceeded_sums: u64,
+}
+
+/// Reads the usage of the project's profile.
+///
+/// # Errors
+/// The ledger cannot be read, or the report would have more than [`MAX_GROUPS`] groups.
+pub async fn read_report(project: &Project, query: &UsageQuery) -> Result<UsageReport> {
+    let (now_ms, zone) = (project.now_ms(), crate::clock::zone());
+    let ledger = routing::ledger_to_look_at(project);
+    let begin_ms = query.since.begin_ms(now_ms, &zone);
+    let fold = UsageFold::new(query.by.clone(), begin_ms, LocalDays::new(zone.clone()));
+    let from_ms = begin_ms.unwrap_or(i64::MIN);
+    let read = ledger.fold_calls(from_ms, fold, |fold, call| fold.add(&call)).await;
+    let UsageRead { state: mut fold, totals, arms, damaged } = read.map_err(to_host_error)?;
+    if fold.is_full {
+        return Err(too_many_groups());
+    }
+    let priced: HashSet<ModelRef> =
+        routing::prices(project, &totals).into_iter().map(|(arm, _)| arm).collect();
+    let exceeded_sums = fold.add_unrecorded(&totals, &arms, &|arm| priced.contains(arm));
+    let ids = name_ids(&query.by, fold.groups.keys());
+    let names = ledger.call_names(ids).await.map_err(to_host_error)?;
+    let (total, rows) = build_tree(&query.by, fold.groups, &KeyNames { names, arms });
+    let caps = read_caps(project, &ledger, now_ms).await;
+    let zone = zone.iana_name().map(str::to_owned);
+    Ok(UsageReport { begin_ms, zone, total, rows, caps, damaged, exceeded_sums })
+}
+
+/// Counts the calls that [`forget_details`] would remove details of.
+///
+/// # Errors
+/// The ledger cannot be read.
+pub async fn count_forgettable(project: &Project, before: Option<Since>) -> Result<u64> {
+    let ledger = routing::ledger_to_look_at(project);
+    ledger.count_calls(end_ms(project, before)).await.map_err(to_host_error)
+}
+
+/// Removes the details of calls before a time, or of all: project, branch, session, elf, turn, task, failure and time.
+/// The sums of each day and model stay. Returns how many calls that were.
+///
+/// # Errors
+/// The ledger cannot be changed.
+pub async fn forget_details(project: &Project, before: Option<Since>) -> Result<u64> {
+    if !routing::has_ledger(project) {
+        return Ok(0);
+    }
+    let before_ms = end_ms(project, before);
+    routing::ledger(project).forget_calls(before_ms).await.map_err(to_host_error)
+}
+
+/// The time before which details are removed.
+fn end_ms(project: &Project, before: Option<Since>) -> i64 {
+    let begin_ms = |since: Since| since.begin_ms(project.now_ms(), &crate::clock::zone());
+    match before {
+        // A clock may have been ahead.
+        None => i64::MAX,
+        Some(since) => begin_ms(since).unwrap_or(i64::MAX),
+    }
+}
+
+/// The caps of days and months. They are left out, with a notice, if the ledger cannot be read.
+async fn read_caps(project: &Project, ledger: &LateLedger, now_ms: i64) -> Vec<CapForecast> {
+    let caps = &project.routing.router.caps;
+    let of_project = Pool::Project(routing::project_key(&project.places.project));
+    let draw = |pool: &Pool, caps: [(Window, Option<u64>); 2]| {
+        let limit = |(window, most): (Window, Option<u64>)| {
+            most.map(|most| Limit { unit: Unit::MicroUsd, window, most })
+        };
+        Draw { pool: pool.to_string(), limits: caps.into_iter().filter_map(limit).collect() }
+    };
+    let draws = vec![
+        draw(&Pool::All, [(Window::Day, caps.day), (Window::Month, caps.month)]),
+        draw(&of_project, [(Window::Day, caps.project_day), (Window::Month, caps.project_month)]),
+    ];
+    if draws.iter().all(|draw| draw.limits.is_empty()) {
+        return Vec::new();
+    }
+    let levels = ledger.levels(draws, now_ms).await.unwrap_or_else(|error| {
+        project.notices.warning(error.sentence);
+        Vec::new()
+    });
+    levels.iter().filter_map(|level| forecast(level, now_ms)).collect()
+}
+
+fn to_host_error(error: StoreError) -> HostError {
+    HostError::failure(error.sentence)
+}
+
+fn too_many_groups() -> HostError {
+    HostError::usage(format!(
+        "the report would have more than {MAX_GROUPS} rows; use a later --since, or fewer --by"
+    ))
+}

@@ -1,0 +1,287 @@
+//! Days, weeks and months as people have them, and the time from which usage is shown. Pure.
+
+use std::{fmt, str::FromStr};
+
+use jiff::{
+    Timestamp,
+    civil::{Date, Time},
+    tz::TimeZone,
+};
+
+use super::dimension::Dimension;
+
+/// Milliseconds of a UTC day.
+pub(super) const DAY_MS: i64 = 86_400_000;
+
+/// More days, weeks or hours than this mean everything.
+const MAX_COUNT: u32 = 100_000;
+
+/// The time from which usage is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Since {
+    /// This many hours before now.
+    Hours(u32),
+    /// Today and the days before it, so many in all; local days.
+    Days(u32),
+    /// The beginning of a local day.
+    Date(Date),
+    /// Everything.
+    All,
+}
+
+impl Since {
+    /// The beginning in milliseconds since 1970; `None` for everything.
+    #[must_use]
+    pub fn begin_ms(self, now_ms: i64, zone: &TimeZone) -> Option<i64> {
+        match self {
+            Self::All => None,
+            Self::Hours(hours) => Some(now_ms.saturating_sub(i64::from(hours) * 3_600_000)),
+            Self::Date(date) => Some(begin_of_day_ms(date_number(date), zone)),
+            Self::Days(days) => {
+                let today = LocalDays::new(zone.clone()).day_of(now_ms);
+                Some(begin_of_day_ms(today.saturating_sub(i64::from(days) - 1), zone))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Since {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Hours(1) => f.write_str("the last hour"),
+            Self::Hours(hours) => write!(f, "the last {hours} hours"),
+            Self::Days(1) => f.write_str("today"),
+            Self::Days(days) => write!(f, "the last {days} days"),
+            Self::Date(date) => write!(f, "since {date}"),
+            Self::All => f.write_str("everything"),
+        }
+    }
+}
+
+/// A text that is no [`Since`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SinceError(String);
+
+impl fmt::Display for SinceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(text) = self;
+        write!(f, "`{text}` is not a time; write it like 24h, 7d, 4w, 2026-11-30 or all")
+    }
+}
+
+impl std::error::Error for SinceError {}
+
+impl FromStr for Since {
+    type Err = SinceError;
+
+    fn from_str(text: &str) -> Result<Self, SinceError> {
+        let wrong = || SinceError(text.to_owned());
+        if text == "all" {
+            return Ok(Self::All);
+        }
+        if text.len() == "2026-11-30".len()
+            && let Ok(date) = text.parse()
+        {
+            return Ok(Self::Date(date));
+        }
+        let digits = text.chars().take_while(char::is_ascii_digit).count();
+        let (number, unit) = text.split_at(digits);
+        let number: u32 = number.parse().map_err(|_| wrong())?;
+        if !(1..=MAX_COUNT).contains(&number) {
+            return Err(wrong());
+        }
+        match unit {
+            "h" => Ok(Self::Hours(number)),
+            "d" => Ok(Self::Days(number)),
+            "w" => Ok(Self::Days(number.saturating_mul(7))),
+            _ => Err(wrong()),
+        }
+    }
+}
+
+/// Finds the local day of a time. Fast for times that follow one another.
+#[derive(Clone, Debug)]
+pub(super) struct LocalDays {
+    zone: TimeZone,
+    /// The day of the last time: its number, and when it begins and ends.
+    last: Option<(i64, i64, i64)>,
+}
+
+impl LocalDays {
+    pub(super) fn new(zone: TimeZone) -> Self {
+        Self { zone, last: None }
+    }
+
+    /// Returns the day of a time, as the number of days between 1970-01-01 and that date.
+    pub(super) fn day_of(&mut self, at_ms: i64) -> i64 {
+        if let Some((day, begin, end)) = self.last
+            && (begin..end).contains(&at_ms)
+        {
+            return day;
+        }
+        let date = self.zone.to_datetime(timestamp(at_ms)).date();
+        let day = date_number(date);
+        let begin = begin_of_day_ms(day, &self.zone);
+        let end = begin_of_day_ms(day.saturating_add(1), &self.zone);
+        // Where a zone was set back over midnight, a date can begin twice.
+        self.last = (begin..end).contains(&at_ms).then_some((day, begin, end));
+        day
+    }
+}
+
+/// The time at which the local day with this number begins, in milliseconds since 1970. A day whose midnight does not
+/// exist begins with the first moment after it.
+fn begin_of_day_ms(day: i64, zone: &TimeZone) -> i64 {
+    let midnight = date_of(day).to_datetime(Time::midnight());
+    match zone.to_timestamp(midnight) {
+        Ok(begin) => begin.as_millisecond(),
+        Err(_beyond) => day.saturating_mul(DAY_MS),
+    }
+}
+
+fn timestamp(at_ms: i64) -> Timestamp {
+    let end = if at_ms < 0 { Timestamp::MIN } else { Timestamp::MAX };
+    Timestamp::from_millisecond(at_ms).unwrap_or(end)
+}
+
+/// The date that is so many days after 1970-01-01.
+fn date_of(day: i64) -> Date {
+    TimeZone::UTC.to_datetime(timestamp(day.saturating_mul(DAY_MS))).date()
+}
+
+/// The number of days between 1970-01-01 and a date.
+pub(super) fn date_number(date: Date) -> i64 {
+    TimeZone::UTC
+        .to_timestamp(date.to_datetime(Time::midnight()))
+        .map_or(0, |at| at.as_millisecond().div_euclid(DAY_MS))
+}
+
+/// The first day of the day, week or month that `day` is in; the day itself for other dimensions.
+pub(super) fn period_begin(dimension: Dimension, day: i64) -> i64 {
+    /// 1970-01-01 was a Thursday.
+    const DAYS_SINCE_MONDAY: i64 = 3;
+    match dimension {
+        Dimension::Week => day.saturating_sub(day.saturating_add(DAYS_SINCE_MONDAY).rem_euclid(7)),
+        Dimension::Month => date_number(date_of(day).first_of_month()),
+        Dimension::Day
+        | Dimension::Project
+        | Dimension::Branch
+        | Dimension::Session
+        | Dimension::Elf
+        | Dimension::Model
+        | Dimension::Provider
+        | Dimension::Task => day,
+    }
+}
+
+/// The name of the period that begins with `day`: `2026-11-28`, `2026-W48`, `2026-11`.
+pub(super) fn period_name(dimension: Dimension, day: i64) -> String {
+    let date = date_of(day);
+    match dimension {
+        Dimension::Week => {
+            let week = date.iso_week_date();
+            format!("{:04}-W{:02}", week.year(), week.week())
+        }
+        Dimension::Month => format!("{:04}-{:02}", date.year(), date.month()),
+        Dimension::Day
+        | Dimension::Project
+        | Dimension::Branch
+        | Dimension::Session
+        | Dimension::Elf
+        | Dimension::Model
+        | Dimension::Provider
+        | Dimension::Task => date.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::{civil::date, tz};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const NOON_MS: i64 = 1_795_867_200_000;
+
+    /// Central European time, without a database: summer time from March 29 to October 25, 2026.
+    fn vienna() -> TimeZone {
+        TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap()
+    }
+
+    fn ms(text: &str) -> i64 {
+        text.parse::<Timestamp>().unwrap().as_millisecond()
+    }
+
+    #[test]
+    fn days_begin_at_local_midnight_also_when_clocks_change() {
+        let mut days = LocalDays::new(vienna());
+        for (at, expected) in [
+            ("2026-10-24T21:59:59.999Z", date(2026, 10, 24)),
+            ("2026-10-24T22:00:00Z", date(2026, 10, 25)),
+            ("2026-10-25T22:59:59.999Z", date(2026, 10, 25)),
+            ("2026-10-25T23:00:00Z", date(2026, 10, 26)),
+            ("2026-03-28T22:59:59.999Z", date(2026, 3, 28)),
+            ("2026-03-28T23:00:00Z", date(2026, 3, 29)),
+            ("2026-03-29T21:59:59.999Z", date(2026, 3, 29)),
+            ("2026-03-29T22:00:00Z", date(2026, 3, 30)),
+        ] {
+            assert_eq!(date_of(days.day_of(ms(at))), expected, "{at}");
+        }
+    }
+
+    #[test]
+    fn since_counts_local_days_and_exact_hours() {
+        let zone = TimeZone::fixed(tz::offset(-8));
+        let begin = |text: &str| text.parse::<Since>().unwrap().begin_ms(NOON_MS, &zone);
+        // Noon in UTC is four in the morning there.
+        assert_eq!(NOON_MS, ms("2026-11-28T12:00:00Z"));
+        assert_eq!(begin("1d"), Some(ms("2026-11-28T08:00:00Z")));
+        assert_eq!(begin("7d"), Some(ms("2026-11-22T08:00:00Z")));
+        assert_eq!(begin("1w"), begin("7d"));
+        assert_eq!(begin("24h"), Some(ms("2026-11-27T12:00:00Z")));
+        assert_eq!(begin("2026-11-01"), Some(ms("2026-11-01T08:00:00Z")));
+        assert_eq!(begin("all"), None);
+    }
+
+    #[test]
+    fn other_times_are_refused() {
+        for text in ["", "7", "d", "0d", "-1d", "7m", "2026-13-01", "yesterday", "99999999d", "٣d"]
+        {
+            let error = text.parse::<Since>().unwrap_err().to_string();
+            assert!(error.contains("write it like"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn periods_have_the_names_of_the_calendar() {
+        let day = date_number(date(2027, 1, 1));
+        assert_eq!(period_name(Dimension::Day, day), "2027-01-01");
+        let monday = period_begin(Dimension::Week, day);
+        assert_eq!(date_of(monday), date(2026, 12, 28));
+        assert_eq!(period_name(Dimension::Week, monday), "2026-W53");
+        let first = period_begin(Dimension::Month, date_number(date(2027, 2, 28)));
+        assert_eq!(period_name(Dimension::Month, first), "2027-02");
+    }
+
+    proptest! {
+        #[test]
+        fn the_kept_day_changes_nothing(times in prop::collection::vec(0..4_000_000_000_000_i64, 1..40)) {
+            let mut kept = LocalDays::new(vienna());
+            for at_ms in times {
+                let fresh = LocalDays::new(vienna()).day_of(at_ms);
+                prop_assert_eq!(kept.day_of(at_ms), fresh);
+                prop_assert_eq!(kept.day_of(at_ms), fresh);
+            }
+        }
+
+        #[test]
+        fn a_day_is_in_the_period_that_it_begins(day in -20_000_i64..100_000) {
+            for dimension in [Dimension::Day, Dimension::Week, Dimension::Month] {
+                let begin = period_begin(dimension, day);
+                prop_assert!(begin <= day && day - begin < 31);
+                prop_assert_eq!(period_begin(dimension, begin), begin);
+                prop_assert_eq!(period_name(dimension, begin), period_name(dimension, begin));
+            }
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! The law of reports: whatever a ledger holds and however it is grouped, the sums are the ledger's.
+
+use gnoma_core::{
+    ErrorKind,
+    ledger::{Amount, Ask, CallOrigin, Reserved, SettledCall, Total},
+};
+use gnoma_store::SqliteLedger;
+use jiff::tz::{self, TimeZone};
+use proptest::prelude::*;
+
+use super::{period::DAY_MS, *};
+
+/// Noon of 2026-11-28 in UTC.
+const NOON_MS: i64 = 1_795_867_200_000;
+
+#[derive(Clone, Debug)]
+struct AnyCall {
+    at_ms: i64,
+    arm: usize,
+    origin: [usize; 5],
+    call: SettledCall,
+}
+
+fn any_call() -> impl Strategy<Value = AnyCall> {
+    let amount = (0..100_000_u64, 0..50_000_u64, 0..5_000_u64, 0..9_000_000_u64);
+    let call = (amount, any::<[bool; 2]>(), prop::option::of(0..9_000_u64)).prop_map(
+        |((input, cached, output, micro_usd), [is_priced, has_failed], first_part_ms)| {
+            let micro_usd = if is_priced { micro_usd } else { 0 };
+            let cached = cached.min(input);
+            let amount =
+                Amount { requests: 1, input, cached, output, micro_usd, cache_write: cached / 3 };
+            let failure = has_failed.then_some(ErrorKind::Overloaded);
+            SettledCall { amount, thinking: output / 2, is_priced, failure, first_part_ms }
+        },
+    );
+    // Around midnights of zones, and of UTC.
+    let at_ms = (-3..3_i64, -2 * 3_600_000..26 * 3_600_000_i64)
+        .prop_map(|(day, ms)| NOON_MS + day * DAY_MS + ms - 12 * 3_600_000);
+    let origin = [0..3_usize, 0..3, 0..4, 0..3, 0..3];
+    (at_ms, 0..4_usize, origin, call).prop_map(|(at_ms, arm, origin, call)| AnyCall {
+        at_ms,
+        arm,
+        origin,
+        call,
+    })
+}
+
+fn origin([project, branch, session, elf, task]: [usize; 5]) -> CallOrigin {
+    let name = |kind: &str, number: usize| match number {
+        0 => String::new(),
+        number => format!("{kind}{number}"),
+    };
+    CallOrigin {
+        project: name("/home/me/p", project),
+        branch: name("b", branch),
+        session: name("s", session),
+        elf: name("e", elf),
+        turn: name("t", session + branch),
+        task: name("k", task),
+    }
+}
+
+async fn settle(ledger: &SqliteLedger, call: &AnyCall) {
+    let arm = ModelRef { provider: format!("p{}", call.arm / 2), model: format!("m{}", call.arm) };
+    let draws = vec![Draw { pool: "all".into(), limits: Vec::new() }];
+    let amount = call.call.amount;
+    let ask = Ask { at_ms: call.at_ms, arm, amount, draws, origin: origin(call.origin) };
+    let Ok(Reserved::Held(hold)) = ledger.reserve(ask).await else { panic!("no room") };
+    ledger.commit(hold, call.at_ms, call.call).await.unwrap();
+}
+
+/// The report over a ledger, as [`read_report`] makes it.
+async fn report_of(
+    ledger: &SqliteLedger,
+    by: &[Dimension],
+    begin_ms: Option<i64>,
+    zone: &TimeZone,
+) -> (UsageSums, Vec<UsageRow>, Vec<Total>) {
+    let fold = UsageFold::new(by.to_vec(), begin_ms, LocalDays::new(zone.clone()));
+    let from_ms = begin_ms.unwrap_or(i64::MIN);
+    let read = ledger.fold_calls(from_ms, fold, |fold, call| fold.add(&call)).await.unwrap();
+    let UsageRead { state: mut fold, totals, arms, damaged } = read;
+    assert_eq!(damaged.count, 0);
+    assert_eq!(fold.add_unrecorded(&totals, &arms, &|arm| arm.model != "m3"), 0);
+    let names = ledger.call_names(name_ids(by, fold.groups.keys())).await.unwrap();
+    let (total, rows) = build_tree(by, fold.groups, &KeyNames { names, arms });
+    (total, rows, totals)
+}
+
+/// The sums of all innermost rows, without turns.
+fn sum_of_leaves(rows: &[UsageRow]) -> UsageSums {
+    let mut sums = UsageSums::default();
+    for row in rows {
+        let inner = sum_of_leaves(&row.rows);
+        if !row.rows.is_empty() {
+            assert_eq!(inner, UsageSums { turns: 0, ..row.sums }, "{row:?}");
+        }
+        sums.add_sums(&UsageSums { turns: 0, ..row.sums });
+    }
+    sums
+}
+
+fn wait<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(work)
+}
+
+fn any_dimensions() -> impl Strategy<Value = Vec<Dimension>> {
+    prop::collection::vec(prop::sample::select(&Dimension::ALL[..]), 1..=3)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn sums_of_every_grouping_are_the_ledgers(
+        calls in prop::collection::vec(any_call(), 1..40),
+        by in any_dimensions(),
+        offset in -12..=14_i8,
+        forgotten in prop::option::of(-3..3_i64),
+    ) {
+        let zone = TimeZone::fixed(tz::offset(offset));
+        wait(async {
+            let ledger = SqliteLedger::in_memory().unwrap();
+            for call in &calls {
+                settle(&ledger, call).await;
+            }
+            if let Some(day) = forgotten {
+                ledger.forget_calls(NOON_MS + day * DAY_MS).await.unwrap();
+            }
+            let (total, rows, totals) = report_of(&ledger, &by, None, &zone).await;
+            let counted = |count: fn(&Amount) -> u64| -> u64 {
+                totals.iter().map(|total| count(&total.amount)).sum()
+            };
+            assert_eq!(total.micro_usd, counted(|amount| amount.micro_usd));
+            assert_eq!(total.input, counted(|amount| amount.input));
+            assert_eq!(total.output, counted(|amount| amount.output));
+            assert_eq!(total.cached, counted(|amount| amount.cached));
+            assert_eq!(total.cache_write, counted(|amount| amount.cache_write));
+            assert_eq!(total.calls, calls.len() as u64);
+            assert_eq!(sum_of_leaves(&rows), UsageSums { turns: 0, ..total });
+        });
+    }
+
+    #[test]
+    fn calls_of_a_local_day_are_those_between_its_midnights(
+        calls in prop::collection::vec(any_call(), 1..30), offset in -12..=14_i8,
+    ) {
+        let zone = TimeZone::fixed(tz::offset(offset));
+        wait(async {
+            let ledger = SqliteLedger::in_memory().unwrap();
+            for call in &calls {
+                settle(&ledger, call).await;
+            }
+            let begin_ms = Since::Days(1).begin_ms(NOON_MS, &zone).unwrap();
+            let (total, rows, _) =
+                report_of(&ledger, &[Dimension::Day], Some(begin_ms), &zone).await;
+            let later = calls.iter().filter(|call| call.at_ms >= begin_ms);
+            assert_eq!(total.micro_usd, later.map(|call| call.call.amount.micro_usd).sum::<u64>());
+            for row in rows {
+                let day = row.name.unwrap();
+                let date = |call: &&AnyCall| {
+                    let at = jiff::Timestamp::from_millisecond(call.at_ms).unwrap();
+                    call.at_ms >= begin_ms && zone.to_datetime(at).date().to_string() == day
+                };
+                assert_eq!(row.sums.calls, calls.iter().filter(date).count() as u64);
+            }
+        });
+    }
+}
+
+#[test]
+fn turns_count_once_in_every_row_that_has_a_call_of_them() {
+    let call = |session: usize, arm| AnyCall {
+        at_ms: NOON_MS,
+        arm,
+        origin: [1, 0, session, 0, 0],
+        call: Amount { requests: 1, ..Amount::default() }.into(),
+    };
+    wait(async {
+        let ledger = SqliteLedger::in_memory().unwrap();
+        for call in [call(1, 0), call(1, 1), call(1, 0), call(2, 1)] {
+            settle(&ledger, &call).await;
+        }
+        let (total, rows, _) = report_of(&ledger, &[Dimension::Model], None, &TimeZone::UTC).await;
+        let turns: Vec<_> = rows.iter().map(|row| (row.name.as_deref(), row.sums.turns)).collect();
+        assert_eq!(turns, [(Some("p0/m0"), 1), (Some("p0/m1"), 2)]);
+        assert_eq!(total.turns, 2);
+    });
+}
+
+#[test]
+fn forgotten_calls_stay_in_the_sums_without_details() {
+    wait(async {
+        let ledger = SqliteLedger::in_memory().unwrap();
+        let call = AnyCall {
+            at_ms: NOON_MS,
+            arm: 0,
+            origin: [1, 1, 1, 1, 1],
+            call: Amount { requests: 1, micro_usd: 7, ..Amount::default() }.into(),
+        };
+        settle(&ledger, &call).await;
+        assert_eq!(ledger.count_calls(NOON_MS + 1).await.unwrap(), 1);
+        assert_eq!(ledger.forget_calls(NOON_MS + 1).await.unwrap(), 1);
+        assert_eq!(ledger.forget_calls(NOON_MS + 1).await.unwrap(), 0);
+        let by = [Dimension::Session, Dimension::Day];
+        let (total, rows, _) = report_of(&ledger, &by, None, &TimeZone::UTC).await;
+        assert_eq!((total.micro_usd, total.unrecorded_calls, total.turns), (7, 1, 0));
+        assert_eq!((rows.len(), rows[0].name.as_deref()), (1, None));
+        assert_eq!(rows[0].rows[0].name.as_deref(), Some("2026-11-28"));
+    });
+}

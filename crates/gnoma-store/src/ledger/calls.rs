@@ -1,0 +1,350 @@
+//! Single calls with the work that they belong to, for sums by session, project, branch and task.
+//!
+//! A call is written in the transaction that settles it, so a day's calls and the day's sums (`arm_day`) agree. The
+//! sums stay for ever; calls are removed after [`KEPT_DAYS`], or when a person asks for it. Sums that no call explains
+//! are older than that, of a gnoma that did not record calls, or of rows that cannot be read.
+
+use std::{collections::BTreeMap, ops::ControlFlow};
+
+use gnoma_core::{
+    ErrorKind,
+    ledger::{Amount, CallOrigin, SettledCall, Total},
+    message::ModelRef,
+};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::{
+    calendar::{DAY_MS, begins_ms, day_of},
+    statements::{run, totals},
+    words::InWords,
+};
+use crate::{error::Result, text::count};
+
+/// Days after which a call is removed.
+pub const KEPT_DAYS: i64 = 400;
+
+/// So many of the latest calls are not removed because of their age: a clock that is wrongly ahead for a moment must
+/// not remove everything.
+const KEPT_CALLS: i64 = 5_000;
+
+/// Calls that are removed in one transaction of upkeep.
+const PIECE_CALLS: i64 = 500;
+
+/// Calls that are removed in one transaction when a person asks for it.
+const FORGOTTEN_AT_ONCE: i64 = 20_000;
+
+/// Damaged rows that are described one by one.
+const MAX_DESCRIBED: usize = 5;
+
+/// Bytes of a name that are kept, such as a branch's.
+const MAX_NAME_BYTES: usize = 1_024;
+
+/// The kind of a name.
+#[derive(Clone, Copy)]
+enum NameKind {
+    Project = 1,
+    Branch = 2,
+    Session = 3,
+    Task = 4,
+    Failure = 5,
+}
+
+/// Names a text of the ledger: a project, branch, session or kind of task. `0` stands for an unknown one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NameId(pub i64);
+
+/// One settled call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallRow {
+    /// The time at which it was settled, in milliseconds since 1970.
+    pub at_ms: i64,
+    /// The number of the arm in [`UsageRead::arms`].
+    pub arm: i64,
+    /// The project's folder.
+    pub project: NameId,
+    /// The git branch.
+    pub branch: NameId,
+    /// The session that a person started.
+    pub session: NameId,
+    /// The elf's session; unknown for calls of the person's own session.
+    pub elf: NameId,
+    /// A hash of the turn's id; 0 if it is unknown.
+    pub turn: i64,
+    /// The kind of task.
+    pub task: NameId,
+    /// The error that ended it; unknown for a call that succeeded.
+    pub failure: NameId,
+    /// Tokens and money.
+    pub amount: Amount,
+    /// Tokens that were thought.
+    pub thinking: u64,
+    /// The price was known.
+    pub is_priced: bool,
+    /// Milliseconds until the first part of the answer.
+    pub first_part_ms: Option<u64>,
+}
+
+/// A row that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DamagedCall {
+    /// The number of the call, if it can be read.
+    pub number: Option<i64>,
+    /// The time in milliseconds since 1970, if it can be read.
+    pub at_ms: Option<i64>,
+}
+
+/// The rows that cannot be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DamagedCalls {
+    /// Number of rows.
+    pub count: u64,
+    /// The first of them.
+    pub first: Vec<DamagedCall>,
+}
+
+/// The state of a ledger at one moment, with its calls folded into `state`.
+pub struct UsageRead<T> {
+    /// The result of the fold.
+    pub state: T,
+    /// Sums by day and arm, which include every call.
+    pub totals: Vec<Total>,
+    /// The arms by their number.
+    pub arms: BTreeMap<i64, ModelRef>,
+    /// Calls that are left out of `state`.
+    pub damaged: DamagedCalls,
+}
+
+/// Records a call that is being settled under `number`.
+pub(super) fn insert(
+    connection: &Connection,
+    (arm, number, at_ms): (i64, i64, i64),
+    origin: &CallOrigin,
+    call: &SettledCall,
+) -> Result<()> {
+    let CallOrigin { project, branch, session, elf, turn, task } = origin;
+    let id = |kind, name: &str| name_id(connection, kind, name);
+    let amount = &call.amount;
+    run(
+        connection,
+        "INSERT OR REPLACE INTO call VALUES \
+         (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
+        params![
+            at_ms,
+            number,
+            arm,
+            id(NameKind::Project, project)?,
+            id(NameKind::Branch, branch)?,
+            id(NameKind::Session, session)?,
+            id(NameKind::Session, elf)?,
+            hash_turn(turn),
+            id(NameKind::Task, task)?,
+            call.failure.map_or(Ok(0), |kind| id(NameKind::Failure, failure_name(kind)))?,
+            count(amount.requests),
+            count(amount.input),
+            count(amount.cached),
+            count(amount.cache_write),
+            count(amount.output),
+            count(call.thinking),
+            call.is_priced.then(|| count(amount.micro_usd)),
+            call.first_part_ms.map(count),
+        ],
+    )
+    .map(|_| ())
+}
+
+fn name_id(connection: &Connection, kind: NameKind, name: &str) -> Result<i64> {
+    if name.is_empty() {
+        return Ok(0);
+    }
+    let name = gnoma_core::cut::head(name, MAX_NAME_BYTES);
+    let found = connection
+        .prepare_cached("SELECT number FROM call_name WHERE kind = ?1 AND name = ?2")
+        .and_then(|mut find| {
+            find.query_row(params![kind as i64, name], |row| row.get(0)).optional()
+        })
+        .in_words()?;
+    if let Some(number) = found {
+        return Ok(number);
+    }
+    let sql = "INSERT INTO call_name(kind, name) VALUES (?1, ?2)";
+    run(connection, sql, params![kind as i64, name])?;
+    Ok(connection.last_insert_rowid())
+}
+
+/// Returns 48 bits of a hash of the turn's id: enough to count turns, and 6 bytes in the file.
+fn hash_turn(turn: &str) -> i64 {
+    if turn.is_empty() {
+        return 0;
+    }
+    let hash = blake3::hash(turn.as_bytes());
+    hash.as_bytes().iter().take(6).fold(0, |bits, byte| (bits << 8) | i64::from(*byte))
+}
+
+fn failure_name(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::Auth => "auth",
+        ErrorKind::Forbidden => "forbidden",
+        ErrorKind::BadRequest => "bad_request",
+        ErrorKind::ContextTooLong => "context_too_long",
+        ErrorKind::NotFound => "not_found",
+        ErrorKind::RateLimited => "rate_limited",
+        ErrorKind::Quota => "quota",
+        ErrorKind::Overloaded => "overloaded",
+        ErrorKind::ServerError => "server_error",
+        ErrorKind::Unreachable => "unreachable",
+        ErrorKind::Certificate => "certificate",
+        ErrorKind::WrongServer => "wrong_server",
+        ErrorKind::Network => "network",
+        ErrorKind::Timeout => "timeout",
+        ErrorKind::Garbled => "garbled",
+        ErrorKind::Protocol => "protocol",
+        ErrorKind::Agent => "agent",
+        ErrorKind::Cancelled => "cancelled",
+    }
+}
+
+/// Folds the calls from the UTC day of `from_ms` on into `state`, in the order of their times, until `add` breaks.
+/// One row is in memory at a time.
+pub(super) fn fold_rows<T>(
+    connection: &Connection,
+    from_ms: i64,
+    mut state: T,
+    mut add: impl FnMut(&mut T, CallRow) -> ControlFlow<()>,
+) -> Result<UsageRead<T>> {
+    let day = day_of(from_ms);
+    let mut damaged = DamagedCalls::default();
+    let mut select =
+        connection.prepare_cached("SELECT * FROM call WHERE at_ms >= ?1").in_words()?;
+    let mut rows = select.query([begins_ms(day)]).in_words()?;
+    while let Some(row) = rows.next().in_words()? {
+        match read_row(row) {
+            Ok(call) => {
+                if add(&mut state, call).is_break() {
+                    break;
+                }
+            }
+            Err(_unreadable) => damaged.add(row),
+        }
+    }
+    let from_day = i32::try_from(day).unwrap_or(if day < 0 { i32::MIN } else { i32::MAX });
+    let sums = totals(connection, from_day)?;
+    Ok(UsageRead { state, totals: sums, arms: read_arms(connection)?, damaged })
+}
+
+impl DamagedCalls {
+    fn add(&mut self, row: &Row<'_>) {
+        self.count += 1;
+        if self.first.len() < MAX_DESCRIBED {
+            let (at_ms, number) = (row.get(0).ok(), row.get(1).ok());
+            self.first.push(DamagedCall { number, at_ms });
+        }
+    }
+}
+
+/// Reads a row of `call`. Fails if a column is negative or of another type than gnoma writes.
+fn read_row(row: &Row<'_>) -> rusqlite::Result<CallRow> {
+    let sum = |column: usize| -> rusqlite::Result<u64> {
+        let value: i64 = row.get(column)?;
+        u64::try_from(value).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(column, value))
+    };
+    let optional = |column: usize| match row.get_ref(column)? {
+        rusqlite::types::ValueRef::Null => Ok(None),
+        _ => sum(column).map(Some),
+    };
+    let name = |column: usize| row.get(column).map(NameId);
+    let micro_usd = optional(16)?;
+    Ok(CallRow {
+        at_ms: row.get(0)?,
+        arm: row.get(2)?,
+        project: name(3)?,
+        branch: name(4)?,
+        session: name(5)?,
+        elf: name(6)?,
+        turn: row.get(7)?,
+        task: name(8)?,
+        failure: name(9)?,
+        amount: Amount {
+            requests: sum(10)?,
+            input: sum(11)?,
+            cached: sum(12)?,
+            cache_write: sum(13)?,
+            output: sum(14)?,
+            micro_usd: micro_usd.unwrap_or(0),
+        },
+        thinking: sum(15)?,
+        is_priced: micro_usd.is_some(),
+        first_part_ms: optional(17)?,
+    })
+}
+
+fn read_arms(connection: &Connection) -> Result<BTreeMap<i64, ModelRef>> {
+    let mut select =
+        connection.prepare_cached("SELECT number, provider, model FROM arm").in_words()?;
+    let arms = select.query_map([], |row| {
+        Ok((row.get(0)?, ModelRef { provider: row.get(1)?, model: row.get(2)? }))
+    });
+    arms.and_then(Iterator::collect).in_words()
+}
+
+/// Returns the texts of names; those that are not in the ledger are left out.
+pub(super) fn read_names(
+    connection: &Connection,
+    ids: &[NameId],
+) -> Result<BTreeMap<NameId, String>> {
+    let mut find =
+        connection.prepare_cached("SELECT name FROM call_name WHERE number = ?1").in_words()?;
+    let mut names = BTreeMap::new();
+    for id in ids {
+        let name: Option<String> =
+            find.query_row([id.0], |row| row.get(0)).optional().in_words()?;
+        if let Some(name) = name {
+            names.insert(*id, name);
+        }
+    }
+    Ok(names)
+}
+
+/// Removes a piece of the calls that are older than [`KEPT_DAYS`]; says whether there are more.
+pub(super) fn remove_old(connection: &Connection, now_ms: i64) -> Result<bool> {
+    let before_ms = now_ms.saturating_sub(KEPT_DAYS * DAY_MS);
+    let removed = run(
+        connection,
+        "DELETE FROM call WHERE at_ms < ?1 AND (at_ms, settled) IN \
+         (SELECT at_ms, settled FROM call WHERE at_ms < ?1 \
+          AND settled <= (SELECT max(number) FROM settled) - ?2 ORDER BY at_ms LIMIT ?3)",
+        [before_ms, KEPT_CALLS, PIECE_CALLS],
+    )?;
+    Ok(i64::try_from(removed).unwrap_or(i64::MAX) >= PIECE_CALLS)
+}
+
+/// Counts the calls before a time.
+pub(super) fn count_before(connection: &Connection, before_ms: i64) -> Result<u64> {
+    let calls: i64 = connection
+        .prepare_cached("SELECT count(*) FROM call WHERE at_ms < ?1")
+        .and_then(|mut find| find.query_row([before_ms], |row| row.get(0)))
+        .in_words()?;
+    Ok(u64::try_from(calls).unwrap_or(0))
+}
+
+/// Removes a piece of the calls before a time, and names that no call has any more. Their space in the file is
+/// overwritten. Returns how many calls were removed: 0 once there are none left.
+pub(super) fn forget_before(connection: &Connection, before_ms: i64) -> Result<u64> {
+    connection.pragma_update(None, "secure_delete", "ON").in_words()?;
+    let removed = run(
+        connection,
+        "DELETE FROM call WHERE at_ms < ?1 AND (at_ms, settled) IN \
+         (SELECT at_ms, settled FROM call WHERE at_ms < ?1 ORDER BY at_ms LIMIT ?2)",
+        [before_ms, FORGOTTEN_AT_ONCE],
+    )?;
+    if removed == 0 {
+        run(
+            connection,
+            "DELETE FROM call_name WHERE number NOT IN (SELECT project FROM call UNION \
+             SELECT branch FROM call UNION SELECT session FROM call UNION SELECT elf FROM call \
+             UNION SELECT task FROM call UNION SELECT failure FROM call)",
+            [],
+        )?;
+    }
+    connection.pragma_update(None, "secure_delete", "OFF").in_words()?;
+    Ok(u64::try_from(removed).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,67 @@
+//! Arguments about usage.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use gnoma_host::usage::{Dimension, Since};
+
+/// The usage to show, and how.
+#[derive(Clone, Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct UsageArgs {
+    /// Without one, usage is shown.
+    #[command(subcommand)]
+    pub what: Option<UsageSub>,
+
+    /// Show usage from this time on: 24h, 7d (today and the 6 days before), 4w, a date such as 2026-11-30, or all.
+    #[arg(long, value_name = "TIME", default_value = "30d", value_parser = since)]
+    pub since: Since,
+
+    /// Sum up by day, week, month, project, branch, session, elf, model, provider or task; several nest.
+    #[arg(
+        long,
+        value_name = "WHAT",
+        default_value = "day",
+        value_delimiter = ',',
+        value_parser = dimension
+    )]
+    pub by: Vec<Dimension>,
+
+    /// Print a JSON object.
+    #[arg(long, conflicts_with_all = ["csv", "html"])]
+    pub json: bool,
+
+    /// Print comma-separated values: a line for each innermost group.
+    #[arg(long, conflicts_with = "html")]
+    pub csv: bool,
+
+    /// Write a page with bars into this file, which needs nothing from elsewhere. Never overwrites.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+}
+
+/// The actions on recorded usage.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum UsageSub {
+    /// Remove the details of calls: project, branch, session, elf, turn, task and time. The sums of each day and model
+    /// stay.
+    Forget {
+        /// Only of calls before this time, such as 90d or 2026-01-01 [default: all].
+        #[arg(long, value_name = "TIME", value_parser = since)]
+        older_than: Option<Since>,
+        /// Do not ask.
+        #[arg(short, long)]
+        yes: bool,
+        /// Print a JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+fn since(text: &str) -> Result<Since, String> {
+    text.parse().map_err(|error: gnoma_host::usage::SinceError| error.to_string())
+}
+
+fn dimension(text: &str) -> Result<Dimension, String> {
+    text.parse().map_err(|error: gnoma_host::usage::DimensionError| error.to_string())
+}

@@ -1,0 +1,152 @@
+//! A report as JSON. What is not known is `null`. Pure.
+//!
+//! Rows are written as they are met: a tree of values would take more memory than the report.
+
+use gnoma_core::ledger::Window;
+use gnoma_host::usage::{CapForecast, Dimension, UsageRow, UsageSums};
+use gnoma_router::pool::Pool;
+use serde::{Serialize, Serializer};
+
+use super::view::UsageView;
+
+/// Returns the report as one line of JSON.
+///
+/// # Errors
+/// Those of the serializer; these types give it no cause.
+pub(super) fn to_json(view: &UsageView<'_>) -> serde_json::Result<String> {
+    let report = view.report;
+    let damaged = report.damaged.first.iter();
+    serde_json::to_string(&JsonReport {
+        from_ms: report.begin_ms,
+        to_ms: view.now_ms,
+        zone: report.zone.as_deref(),
+        by: view.query.by.iter().map(|dimension| dimension.name()).collect(),
+        total: JsonSums::new(view, &report.total),
+        rows: JsonRows(view, &report.rows),
+        caps: report.caps.iter().map(JsonCap::new).collect(),
+        damaged_rows: JsonDamage {
+            count: report.damaged.count,
+            first: damaged
+                .map(|row| JsonDamagedRow { call: row.number, at_ms: row.at_ms })
+                .collect(),
+        },
+        exceeded_sums: report.exceeded_sums,
+    })
+}
+
+#[derive(Serialize)]
+struct JsonReport<'r> {
+    from_ms: Option<i64>,
+    to_ms: i64,
+    zone: Option<&'r str>,
+    by: Vec<&'static str>,
+    total: JsonSums,
+    rows: JsonRows<'r>,
+    caps: Vec<JsonCap>,
+    damaged_rows: JsonDamage,
+    exceeded_sums: u64,
+}
+
+#[derive(Serialize)]
+struct JsonDamage {
+    count: u64,
+    first: Vec<JsonDamagedRow>,
+}
+
+#[derive(Serialize)]
+struct JsonDamagedRow {
+    call: Option<i64>,
+    at_ms: Option<i64>,
+}
+
+/// Rows, of which each is made when it is written.
+struct JsonRows<'r>(&'r UsageView<'r>, &'r [UsageRow]);
+
+impl Serialize for JsonRows<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(view, rows) = self;
+        serializer.collect_seq(rows.iter().map(|row| JsonRow {
+            by: row.dimension.name(),
+            name: row.name.as_deref(),
+            sums: JsonSums::new(view, &row.sums),
+            rows: (!row.rows.is_empty()).then_some(JsonRows(view, &row.rows)),
+        }))
+    }
+}
+
+#[derive(Serialize)]
+struct JsonRow<'r> {
+    by: &'static str,
+    name: Option<&'r str>,
+    sums: JsonSums,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rows: Option<JsonRows<'r>>,
+}
+
+#[derive(Serialize)]
+struct JsonSums {
+    turns: Option<u64>,
+    calls: u64,
+    failed_calls: Option<u64>,
+    unpriced_calls: u64,
+    unrecorded_calls: u64,
+    input_tokens: u64,
+    cached_tokens: u64,
+    cache_write_tokens: u64,
+    thinking_tokens: Option<u64>,
+    output_tokens: u64,
+    mean_first_part_ms: Option<u64>,
+    micro_usd: Option<u64>,
+    share: f64,
+}
+
+impl JsonSums {
+    fn new(view: &UsageView<'_>, sums: &UsageSums) -> Self {
+        // Details are known of recorded calls only.
+        let is_recorded = sums.calls == 0 || sums.unrecorded_calls < sums.calls;
+        let recorded = |number: u64| is_recorded.then_some(number);
+        Self {
+            turns: recorded(sums.turns),
+            calls: sums.calls,
+            failed_calls: recorded(sums.failed_calls),
+            unpriced_calls: sums.unpriced_calls,
+            unrecorded_calls: sums.unrecorded_calls,
+            input_tokens: sums.input,
+            cached_tokens: sums.cached,
+            cache_write_tokens: sums.cache_write,
+            thinking_tokens: recorded(sums.thinking),
+            output_tokens: sums.output,
+            mean_first_part_ms: sums.mean_first_part_ms(),
+            micro_usd: sums.cost(),
+            share: view.share(sums),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct JsonCap {
+    of: &'static str,
+    period: &'static str,
+    micro_usd: u64,
+    used_micro_usd: u64,
+    expected_micro_usd: Option<u64>,
+    met_at_ms: Option<i64>,
+    ends_at_ms: i64,
+}
+
+impl JsonCap {
+    fn new(cap: &CapForecast) -> Self {
+        let CapForecast { pool, window, most, used, ends_at_ms, expected, met_at_ms } = cap;
+        let period =
+            if *window == Window::Month { Dimension::Month } else { Dimension::Day }.name();
+        Self {
+            of: if matches!(pool, Pool::Project(_)) { "project" } else { "all" },
+            period,
+            micro_usd: *most,
+            used_micro_usd: *used,
+            expected_micro_usd: *expected,
+            met_at_ms: *met_at_ms,
+            ends_at_ms: *ends_at_ms,
+        }
+    }
+}

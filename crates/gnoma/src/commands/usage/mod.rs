@@ -1,0 +1,90 @@
+//! `gnoma usage`: what models cost, for people, programs and spreadsheets.
+
+mod csv;
+mod forget;
+mod html;
+mod json;
+mod notes;
+mod table;
+mod view;
+
+use std::{
+    fs::OpenOptions,
+    io::{self, IsTerminal as _, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::Path,
+};
+
+use anyhow::{Context as _, Result};
+use gnoma_host::{
+    HostError,
+    usage::{self, MAX_DEPTH, UsageQuery},
+};
+
+use self::view::UsageView;
+use super::common::{print_data, project, show};
+use crate::{
+    args::{TurnArgs, UsageArgs, UsageSub},
+    environment::ProcessEnvironment,
+    report::{self, Exit},
+    screen::Size,
+};
+
+pub(super) async fn run(
+    wanted: &UsageArgs,
+    args: &TurnArgs,
+    around: &ProcessEnvironment,
+) -> Result<Exit> {
+    let project = project(args, around)?;
+    if let Some(UsageSub::Forget { older_than, yes, json }) = &wanted.what {
+        return forget::run(&project, *older_than, *yes, *json, around).await;
+    }
+    let mut by = Vec::new();
+    wanted.by.iter().for_each(|dimension| {
+        if !by.contains(dimension) {
+            by.push(*dimension);
+        }
+    });
+    if by.len() > MAX_DEPTH {
+        let text = format!("--by takes at most {MAX_DEPTH} names that nest");
+        return Err(HostError::usage(text).into());
+    }
+    let query = UsageQuery { since: wanted.since, by };
+    let report = usage::read_report(&project, &query).await?;
+    let view = UsageView { query: &query, report: &report, now_ms: project.now_ms() };
+    if wanted.json {
+        let mut text = json::to_json(&view)?;
+        text.push('\n');
+        return print_data(&text);
+    }
+    if wanted.csv {
+        return print_data(&csv::render(&view));
+    }
+    if let Some(file) = &wanted.html {
+        let file = around.cwd.join(file);
+        write_new(&file, &html::render_page(&view))?;
+        report::say(format_args!("wrote {}", file.display()));
+        return Ok(Exit::Done);
+    }
+    let stdout = io::stdout();
+    let columns = stdout.is_terminal().then(|| Size::of(&stdout).columns);
+    show(&table::render(&view, columns))
+}
+
+/// Writes a file that did not exist and that nobody else can read.
+fn write_new(file: &Path, text: &str) -> Result<()> {
+    let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
+    let mut opened = opened.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => anyhow::Error::new(HostError::usage(format!(
+            "`{}` already exists; choose another name, or remove it",
+            file.display()
+        ))),
+        _ => anyhow::Error::new(error).context(format!("cannot write `{}`", file.display())),
+    })?;
+    let written = opened.write_all(text.as_bytes());
+    if written.is_err() {
+        // Half a page would be in the way of the next try.
+        drop(std::fs::remove_file(file));
+    }
+    written.with_context(|| format!("cannot write `{}`", file.display()))
+}

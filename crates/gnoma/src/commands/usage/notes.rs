@@ -1,0 +1,116 @@
+//! The sentences under a report's numbers: unknown prices, missing details, damage, caps. Pure.
+
+use gnoma_core::ledger::Window;
+use gnoma_host::{clock, usage::CapForecast};
+use gnoma_router::pool::Pool;
+
+use super::view::{UsageView, count_calls};
+use crate::commands::router::money::money;
+
+/// The sentences under a report.
+pub(super) fn sentences(view: &UsageView<'_>) -> Vec<String> {
+    let report = view.report;
+    let total = &report.total;
+    let mut notes = Vec::new();
+    if total.unpriced_calls > 0 {
+        let calls = count_calls(total.unpriced_calls);
+        notes.push(format!("{calls} without a known price: the cost does not include them"));
+    }
+    if total.unrecorded_calls > 0 {
+        let calls = count_calls(total.unrecorded_calls);
+        notes.push(format!(
+            "{calls} of which the ledger has only the UTC day and the model: older than its details, or forgotten"
+        ));
+    }
+    if report.damaged.count > 0 {
+        notes.push(describe_damage(view));
+    }
+    if report.exceeded_sums > 0 {
+        let count = report.exceeded_sums;
+        notes.push(format!(
+            "{count} daily sums of the ledger are smaller than the calls recorded for them; the calls are shown"
+        ));
+    }
+    let time = |at_ms| clock::time_near(at_ms, view.now_ms);
+    notes.extend(report.caps.iter().map(|cap| describe_cap(cap, time)));
+    notes
+}
+
+fn describe_damage(view: &UsageView<'_>) -> String {
+    let damaged = &view.report.damaged;
+    let rows = if damaged.count == 1 { "1 row" } else { &format!("{} rows", damaged.count) };
+    let named = damaged.first.iter().map(|row| {
+        let number =
+            row.number.map_or("unknown number".to_owned(), |number| format!("call {number}"));
+        match row.at_ms {
+            Some(at_ms) => format!("{number} of {}", clock::time_near(at_ms, view.now_ms)),
+            None => number,
+        }
+    });
+    let named: Vec<String> = named.collect();
+    let more = if damaged.count > named.len() as u64 { " and more" } else { "" };
+    format!(
+        "{rows} of the ledger cannot be read ({}{more}); what they took is in the sums, without details",
+        named.join(", ")
+    )
+}
+
+/// `day cap of $5.00: $2.10 used; at this rate $4.20 by 01:00`. `time` writes a time for people.
+pub(super) fn describe_cap(cap: &CapForecast, time: impl Fn(i64) -> String) -> String {
+    let CapForecast { pool, window, most, used, ends_at_ms, expected, met_at_ms } = cap;
+    let whose = match pool {
+        Pool::Project(_) => "this project's ",
+        Pool::All
+        | Pool::Turn(_)
+        | Pool::Session(_)
+        | Pool::Rates(_)
+        | Pool::Part(..)
+        | Pool::Arm(_) => "",
+    };
+    let name = if *window == Window::Month { "month" } else { "day" };
+    let (most_usd, used_usd) = (money(*most as f64), money(*used as f64));
+    let end = time(*ends_at_ms);
+    let begin = format!("{whose}{name} cap of {most_usd}: {used_usd} used");
+    if used >= most {
+        return format!("{begin}; it is met, until {end}");
+    }
+    match (expected, met_at_ms) {
+        (Some(expected), Some(met)) => format!(
+            "{begin}; at this rate {} by {end}, so it will be met at about {}",
+            money(*expected as f64),
+            time(*met)
+        ),
+        (Some(expected), None) => {
+            format!("{begin}; at this rate {} by {end}", money(*expected as f64))
+        }
+        (None, _) => format!("{begin}; too early for a forecast to {end}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn caps_say_where_they_lead() {
+        let cap = CapForecast {
+            pool: Pool::All,
+            window: Window::Day,
+            most: 5_000_000,
+            used: 3_000_000,
+            ends_at_ms: 86_400_000,
+            expected: Some(6_000_000),
+            met_at_ms: Some(72_000_000),
+        };
+        let say =
+            |cap: &CapForecast| describe_cap(cap, |at_ms| format!("hour {}", at_ms / 3_600_000));
+        assert_eq!(
+            say(&cap),
+            "day cap of $5.00: $3.00 used; at this rate $6.00 by hour 24, so it will be met at about hour 20"
+        );
+        let met = CapForecast { used: 5_000_000, ..cap.clone() };
+        assert!(say(&met).ends_with("it is met, until hour 24"), "{}", say(&met));
+        let early = CapForecast { expected: None, met_at_ms: None, ..cap };
+        assert!(say(&early).contains("too early"), "{}", say(&early));
+    }
+}

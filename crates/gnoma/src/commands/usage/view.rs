@@ -1,0 +1,117 @@
+//! A report as all formats show it. Pure.
+
+use gnoma_host::usage::{UsageQuery, UsageReport, UsageRow, UsageSums};
+
+/// The name of a group that the ledger does not know, for people.
+pub(super) const UNKNOWN_NAME: &str = "(not recorded)";
+
+/// A report with the query that it answers.
+pub(super) struct UsageView<'r> {
+    pub(super) query: &'r UsageQuery,
+    pub(super) report: &'r UsageReport,
+    /// The time of the report, in milliseconds since 1970.
+    pub(super) now_ms: i64,
+}
+
+/// A row of a tree, with the names of those that it is in.
+pub(super) struct FlatRow<'r> {
+    /// Names from the outermost to its own.
+    pub(super) path: Vec<Option<&'r str>>,
+    pub(super) sums: &'r UsageSums,
+    /// No other rows are in it.
+    pub(super) is_innermost: bool,
+}
+
+impl FlatRow<'_> {
+    /// Returns its own name, for people.
+    pub(super) fn name(&self) -> &str {
+        self.path.last().copied().flatten().unwrap_or(UNKNOWN_NAME)
+    }
+
+    /// Returns the number of rows that it is in.
+    pub(super) fn depth(&self) -> usize {
+        self.path.len().saturating_sub(1)
+    }
+}
+
+impl UsageView<'_> {
+    /// All rows, each before those that are in it.
+    pub(super) fn flat_rows(&self) -> Vec<FlatRow<'_>> {
+        let mut flat = Vec::new();
+        flatten(&self.report.rows, &[], &mut flat);
+        flat
+    }
+
+    /// `Usage of the last 7 days by model and day`.
+    pub(super) fn title(&self) -> String {
+        let names: Vec<&str> = self.query.by.iter().map(|dimension| dimension.name()).collect();
+        let names = match names.as_slice() {
+            [] => String::new(),
+            [name] => format!(" by {name}"),
+            [outer @ .., last] => format!(" by {} and {last}", outer.join(", ")),
+        };
+        format!("Usage of {}{names}", self.period())
+    }
+
+    /// `the last 7 days`, `the time since 2026-11-01`.
+    pub(super) fn period(&self) -> String {
+        match self.query.since {
+            gnoma_host::usage::Since::Date(date) => format!("the time since {date}"),
+            since => since.to_string(),
+        }
+    }
+
+    /// The part of a row in the whole, from 0 to 1: of the cost, or of the tokens if nothing has a cost.
+    pub(super) fn share(&self, sums: &UsageSums) -> f64 {
+        let total = &self.report.total;
+        let part =
+            |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
+        if total.micro_usd > 0 {
+            part(sums.micro_usd, total.micro_usd)
+        } else {
+            part(sums.tokens(), total.tokens())
+        }
+    }
+}
+
+fn flatten<'r>(rows: &'r [UsageRow], above: &[Option<&'r str>], flat: &mut Vec<FlatRow<'r>>) {
+    for row in rows {
+        let path = [above, &[row.name.as_deref()]].concat();
+        let is_innermost = row.rows.is_empty();
+        flat.push(FlatRow { path: path.clone(), sums: &row.sums, is_innermost });
+        flatten(&row.rows, &path, flat);
+    }
+}
+
+/// Micro-dollars as dollars, exactly: `12.345678`.
+pub(super) fn exact_dollars(micro_usd: u64) -> String {
+    format!("{}.{:06}", micro_usd / 1_000_000, micro_usd % 1_000_000)
+}
+
+/// `1 call`, `2 calls`.
+pub(super) fn count_calls(calls: u64) -> String {
+    if calls == 1 { "1 call".to_owned() } else { format!("{calls} calls") }
+}
+
+/// A count in at most five characters: `999`, `12.3k`, `4.5M`.
+pub(super) fn short_count(count: u64) -> String {
+    const UNITS: [(&str, u64); 4] =
+        [("T", 1_000_000_000_000), ("G", 1_000_000_000), ("M", 1_000_000), ("k", 1_000)];
+    match UNITS.into_iter().find(|(_, unit)| count >= *unit) {
+        None => count.to_string(),
+        Some((name, unit)) if count / unit >= 100 => format!("{}{name}", count / unit),
+        Some((name, unit)) => format!("{}.{}{name}", count / unit, count % unit * 10 / unit),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_short() {
+        let all = [0, 999, 1_000, 12_345, 999_999, 1_000_000, 123_456_789_000];
+        assert_eq!(all.map(short_count), ["0", "999", "1.0k", "12.3k", "999k", "1.0M", "123G"]);
+        assert_eq!(exact_dollars(12_000_345), "12.000345");
+    }
+}

@@ -1,0 +1,65 @@
+//! `--log` and `GNOMA_LOG`: lines for the borders of a session, and nothing that was said.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use gnoma_testkit::Reply;
+
+use crate::support::{World, calls, exists, finish, says};
+
+fn world() -> World {
+    let world = World::new([
+        Reply::text(503, "busy"),
+        calls("fs_read", r#"{"path":"a.txt"}"#),
+        says("the answer of the model"),
+    ]);
+    world.write("a.txt", "words of a file\n");
+    world
+}
+
+#[tokio::test]
+async fn a_log_has_the_steps_of_a_session_and_none_of_its_words() {
+    let world = world();
+    let run = world.run(&["--log", "gnoma.log", "words of a person"]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let log = world.read("gnoma.log");
+    for step in [
+        " turn begin\n",
+        " model call round=1 arm=test/m1 ",
+        " model call failed provider=test kind=Overloaded status=503 ",
+        " model answer attempt=2 ",
+        " approval decided call=call_a allowed=true ",
+        " tool begin call=call_a tool=fs.read ",
+        " tool end call=call_a tool=fs.read error=false ",
+        " turn end outcome=complete rounds=2 ",
+    ] {
+        assert!(log.contains(step), "no {step:?} in:\n{log}");
+    }
+    for words in ["words of a person", "words of a file", "the answer of the model", "a.txt"] {
+        assert!(!log.contains(words), "{words} in:\n{log}");
+    }
+    let facts = world.project.path().join("gnoma.log").metadata().unwrap();
+    assert_eq!(facts.permissions().mode() & 0o777, 0o600);
+}
+
+#[tokio::test]
+async fn the_environment_asks_for_a_log_in_the_state_folder() {
+    let world = world();
+    let run = finish(world.command(&["hello"]).env("GNOMA_LOG", "info").spawn().unwrap()).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let line = run.err.lines().find(|line| line.starts_with("debug log: `")).unwrap();
+    let path = line.trim_start_matches("debug log: `").trim_end_matches('`');
+    assert!(path.contains("/.local/state/gnoma/logs/"), "{path}");
+    let log = std::fs::read_to_string(path).unwrap();
+    assert!(log.contains("turn end outcome=complete") && !log.contains("tool begin"), "{log}");
+
+    let wrong = finish(world.command(&["x"]).env("GNOMA_LOG", "loud").spawn().unwrap()).await;
+    assert!(wrong.code == Some(2) && wrong.err.contains("warn, info or debug"), "{wrong:?}");
+}
+
+#[tokio::test]
+async fn incognito_is_not_logged_and_says_so() {
+    let world = world();
+    let run = world.run(&["--incognito", "--log", "gnoma.log", "words"]).await;
+    assert!(run.code == Some(0) && run.err.contains("not in the debug log"), "{run:?}");
+    assert!(!exists(world.project.path(), "gnoma.log"));
+}

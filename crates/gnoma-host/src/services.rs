@@ -7,7 +7,6 @@ use std::{
 
 use crate::{
     Folders as _, HostError, Project, Result, changes, changing, child, export,
-    export::Format,
     extension_lists, extensions, facts, first_start,
     isolation::{self, Isolated},
     keeping::{Begun, Kept},
@@ -329,11 +328,7 @@ impl Asked {
         let id = self.stored()?;
         let named = PathBuf::from(format!("gnoma-{id}.md"));
         let path = if path.as_os_str().is_empty() { &named } else { path };
-        let format = match path.extension().and_then(|extension| extension.to_str()) {
-            Some("html" | "htm") => Format::Html,
-            Some("jsonl") => Format::Lines,
-            Some(_) | None => Format::Markdown,
-        };
+        let format = export::format_of(path)?;
         let file = self.project.spec.folder.join(path);
         let id = export::export_to_file(&self.project, Some(id.as_str()), format, &file).await?;
         Ok(format!("exported {id} to {}", file.display()))

@@ -176,11 +176,9 @@ impl Past {
         };
         let forked = self.store.fork(source.clone(), at, self.clock.now_ms()).await;
         match forked {
-            Err(error) if error.kind == StoreErrorKind::NotFound => {
-                Err(HostError::usage(format!(
-                    "session `{source}` has no entry {at}; `gnoma sessions show {source}` numbers them"
-                )))
-            }
+            Err(error) if error.kind == StoreErrorKind::NotFound => Err(HostError::usage(format!(
+                "session `{source}` has no entry {at}; `gnoma sessions show {source}` numbers them"
+            ))),
             forked => Ok(forked.with_context(|| format!("cannot fork `{source}`"))?),
         }
     }

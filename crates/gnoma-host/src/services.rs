@@ -6,8 +6,8 @@ use std::{
 };
 
 use crate::{
-    Folders as _, HostError, Project, Result, changes, changing, child, export,
-    extension_lists, extensions, facts, first_start,
+    Folders as _, HostError, Project, Result, changes, changing, child, export, extension_lists,
+    extensions, facts, first_start,
     isolation::{self, Isolated},
     keeping::{Begun, Kept},
     live::{Change, Changed, ChildOpening, Landing, Opened, Prepared, Services},

@@ -413,6 +413,8 @@ pub(crate) enum Sub {
         words: Vec<String>,
     },
     /// Check this machine and the providers: configuration, models, sandbox, folders, programs.
+    ///
+    /// Exits with 1 if something does not hold (✗), and with 2 if the configuration cannot be used.
     Doctor,
     /// Say how to update and remove this installation of gnoma. Downloads nothing.
     Update,

@@ -63,14 +63,34 @@ pub(super) const THINKING: Form = Form {
     takes_numbers: true,
     fits: |text| text.parse::<ThinkingMode>().is_ok(),
 };
-pub(super) const MODEL: Form =
-    Form { what: "a model", example: "devstral-small", expands: true, takes_numbers: false, fits: is_filled };
-pub(super) const POOL: Form =
-    Form { what: "a name", example: "gateway", expands: true, takes_numbers: false, fits: is_filled };
-pub(super) const COMMAND: Form =
-    Form { what: "a command", example: "cargo test", expands: false, takes_numbers: false, fits: is_filled };
-pub(super) const GLOB: Form =
-    Form { what: "a glob of files", example: "src/**", expands: false, takes_numbers: false, fits: is_filled };
+pub(super) const MODEL: Form = Form {
+    what: "a model",
+    example: "devstral-small",
+    expands: true,
+    takes_numbers: false,
+    fits: is_filled,
+};
+pub(super) const POOL: Form = Form {
+    what: "a name",
+    example: "gateway",
+    expands: true,
+    takes_numbers: false,
+    fits: is_filled,
+};
+pub(super) const COMMAND: Form = Form {
+    what: "a command",
+    example: "cargo test",
+    expands: false,
+    takes_numbers: false,
+    fits: is_filled,
+};
+pub(super) const GLOB: Form = Form {
+    what: "a glob of files",
+    example: "src/**",
+    expands: false,
+    takes_numbers: false,
+    fits: is_filled,
+};
 pub(super) const HOURS: Form = Form {
     what: "hours of a day",
     example: "09:00-17:00",

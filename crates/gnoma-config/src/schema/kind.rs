@@ -163,7 +163,9 @@ impl Kind {
     pub fn wanted(self) -> String {
         match self {
             Self::Text | Self::Verbatim | Self::Secret => "text".to_owned(),
-            Self::Url => "an address with its scheme, such as \"http://localhost:8080/v1\"".to_owned(),
+            Self::Url => {
+                "an address with its scheme, such as \"http://localhost:8080/v1\"".to_owned()
+            }
             Self::Bool => "true or false".to_owned(),
             Self::Integer { least, most: i64::MAX } => format!("a whole number from {least} up"),
             Self::Integer { least, most } => format!("a whole number from {least} to {most}"),

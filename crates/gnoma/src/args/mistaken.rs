@@ -193,7 +193,8 @@ pub(crate) fn unknown_slash(args: &TurnArgs, line: &[String], own: &[String]) ->
     let (name, _) = named_command(&text)?;
     let is_known = own.iter().any(|known| known == name);
     // Prompts of MCP servers are known once these run, and a folder of the system begins a sentence.
-    let may_be = name.contains(':') || name.starts_with("mcp__") || Path::new("/").join(name).exists();
+    let may_be =
+        name.contains(':') || name.starts_with("mcp__") || Path::new("/").join(name).exists();
     if is_known || may_be || is_said_to_be_a_prompt(args, line) {
         return None;
     }

@@ -103,8 +103,7 @@ impl SplitLine<'_> {
         let meant = slip.or_else(|| verbs::synonym(next, command));
         let told = instead.unwrap_or_else(|| match meant {
             Some(meant) => {
-                let takes_more =
-                    meant.get_positionals().next().is_some() && !arguments.is_empty();
+                let takes_more = meant.get_positionals().next().is_some() && !arguments.is_empty();
                 let more =
                     if takes_more { format!(" {}", shown(&arguments)) } else { String::new() };
                 format!("; did you mean `gnoma {name} {}{more}`?", meant.get_name())
@@ -131,7 +130,8 @@ impl SplitLine<'_> {
     /// What is wrong with `help` and words behind it that are no command and no sentence.
     fn mistyped_help(&self, root: &Command) -> Option<String> {
         let words: Vec<&str> = self.rest.iter().filter_map(|word| word.to_str()).collect();
-        if !verbs::are_arguments(words.iter().copied()) || words.iter().any(|it| it.starts_with('-'))
+        if !verbs::are_arguments(words.iter().copied())
+            || words.iter().any(|it| it.starts_with('-'))
         {
             return None;
         }
@@ -157,9 +157,9 @@ impl SplitLine<'_> {
                     "there is no `{path} {word}`; did you mean `gnoma help{} {near}`?",
                     path.trim_start_matches("gnoma")
                 )),
-                (_, None) => {
-                    Some(format!("there is no `{path} {word}`; `{path} --help` lists what there is"))
-                }
+                (_, None) => Some(format!(
+                    "there is no `{path} {word}`; `{path} --help` lists what there is"
+                )),
             };
         }
         None

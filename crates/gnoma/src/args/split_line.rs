@@ -56,7 +56,10 @@ impl<'a> SplitLine<'a> {
         Some((options, words))
     }
 
-    pub(super) fn line<'b>(&'b self, words: impl IntoIterator<Item = &'b OsString>) -> Vec<OsString> {
+    pub(super) fn line<'b>(
+        &'b self,
+        words: impl IntoIterator<Item = &'b OsString>,
+    ) -> Vec<OsString> {
         std::iter::once(self.program).chain(self.options).chain(words).cloned().collect()
     }
 }
@@ -66,7 +69,11 @@ pub(super) fn is_option(word: &OsString) -> bool {
 }
 
 /// How many words after an option are its value; `None` if gnoma has no such option without a command.
-pub(super) fn values_after(option: &OsString, next: Option<&OsString>, root: &Command) -> Option<usize> {
+pub(super) fn values_after(
+    option: &OsString,
+    next: Option<&OsString>,
+    root: &Command,
+) -> Option<usize> {
     let text = option.to_str()?;
     let is_value =
         |arg: &Arg| usize::from(takes_value(arg) && next.is_some_and(|next| !is_option(next)));

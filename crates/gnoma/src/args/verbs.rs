@@ -9,9 +9,7 @@ const SYNONYMS: [&[&str]; 19] = [
         "show", "get", "view", "info", "describe", "details", "inspect", "cat", "print", "explain",
         "list",
     ],
-    &[
-        "remove", "rm", "delete", "del", "uninstall", "unset", "drop", "destroy", "forget", "purge",
-    ],
+    &["remove", "rm", "delete", "del", "uninstall", "unset", "drop", "destroy", "forget", "purge"],
     &["add", "create", "new", "install", "register", "init"],
     &["install", "add"],
     &["set", "edit", "change", "modify", "configure", "put"],
@@ -37,9 +35,9 @@ const MAX_ARGUMENTS: usize = 3;
 const SENTENCE_WORDS: [&str; 63] = [
     "a", "about", "again", "all", "an", "and", "any", "are", "as", "at", "be", "but", "by", "can",
     "could", "do", "does", "every", "first", "for", "from", "has", "have", "how", "i", "if", "in",
-    "into", "is", "it", "its", "me", "my", "no", "not", "of", "on", "or", "our", "please", "should",
-    "so", "some", "than", "that", "the", "their", "then", "there", "these", "this", "those", "to",
-    "us", "was", "we", "what", "when", "where", "which", "why", "with", "you",
+    "into", "is", "it", "its", "me", "my", "no", "not", "of", "on", "or", "our", "please",
+    "should", "so", "some", "than", "that", "the", "their", "then", "there", "these", "this",
+    "those", "to", "us", "was", "we", "what", "when", "where", "which", "why", "with", "you",
 ];
 
 /// Whether a word is a verb of command lines.

@@ -71,7 +71,9 @@ pub(super) fn skills(
         SkillsSub::Validate { .. } => {
             let folders = skill_folders(&places);
             if folders.is_empty() {
-                report::say("there are no skills to check: none of yours, and none in this project");
+                report::say(
+                    "there are no skills to check: none of yours, and none in this project",
+                );
             }
             validate(&folders)
         }

@@ -105,9 +105,7 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
         Some(Sub::Codex { .. }) => Err(HostError::usage(late("codex")).into()),
         Some(Sub::Doctor) => doctor::run(&turn, around).await,
         Some(Sub::Update) => update::run(around),
-        Some(Sub::Man { command, dir }) => {
-            man::run(command.as_deref(), dir.as_deref(), around)
-        },
+        Some(Sub::Man { command, dir }) => man::run(command.as_deref(), dir.as_deref(), around),
         Some(Sub::Completions { shell }) => completions(shell),
     }
 }

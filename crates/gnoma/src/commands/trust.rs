@@ -9,7 +9,11 @@ use gnoma_host::{Folders as _, HostError, trust_preview, wire};
 
 use super::common::print;
 use crate::{
-    args::TurnArgs, environment::ProcessEnvironment, lowering, report::{self, Exit}, screen, terminal,
+    args::TurnArgs,
+    environment::ProcessEnvironment,
+    lowering,
+    report::{self, Exit},
+    screen, terminal,
 };
 
 /// What is wanted.

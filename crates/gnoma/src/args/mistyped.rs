@@ -100,7 +100,8 @@ impl SplitLine<'_> {
             .iter()
             .find(|(of, verbs, _)| *of == name && verbs.contains(&lower.as_str()))
             .map(|(_, _, instead)| format!(". {instead}"));
-        let meant = slip.or_else(|| verbs::synonym(next, command));
+        // `uninstall` is nearly `install`, and means the opposite.
+        let meant = verbs::synonym(next, command).or(slip);
         let told = instead.unwrap_or_else(|| match meant {
             Some(meant) => {
                 let takes_more = meant.get_positionals().next().is_some() && !arguments.is_empty();
@@ -116,7 +117,8 @@ impl SplitLine<'_> {
     /// The subcommand that would make the line a command if it were spelt right.
     fn nearly_written<'a>(&self, command: &'a Command, written: &str) -> Option<&'a Command> {
         let subs = command.get_subcommands().filter(|sub| !sub.is_hide_set());
-        let meant = nearest(&written.to_lowercase(), subs.map(Command::get_name))?;
+        let names = subs.flat_map(|sub| sub.get_all_aliases().chain([sub.get_name()]));
+        let meant = nearest(&written.to_lowercase(), names)?;
         let as_typed = OsString::from(meant);
         let rest = self.rest.iter().skip(1);
         let line = self.line([self.first, &as_typed].into_iter().chain(rest));
@@ -144,13 +146,16 @@ impl SplitLine<'_> {
             let subs = command.get_subcommands().filter(|sub| !sub.is_hide_set());
             let near = nearest(&word.to_lowercase(), subs.map(Command::get_name));
             let is_last = depth + 1 == words.len();
+            if let Some(told) = reserved(word, &[]).filter(|_| depth == 0 && is_last) {
+                return Some(told);
+            }
             return match (depth, near) {
                 (0, Some(near)) => {
                     Some(format!("there is no command `{word}`; did you mean `gnoma help {near}`?"))
                 }
-                (0, None) if is_last => Some(reserved(word, &[]).unwrap_or_else(|| {
-                    format!("there is no command `{word}`; `gnoma --help` lists them")
-                })),
+                (0, None) if is_last => {
+                    Some(format!("there is no command `{word}`; `gnoma --help` lists them"))
+                }
                 (0, None) => None,
                 _ if !command.has_subcommands() => None,
                 (_, Some(near)) => Some(format!(
@@ -229,6 +234,7 @@ mod tests {
             "gnoma help fix tests",
             "gnoma config is broken",
             "gnoma config update the docs",
+            "gnoma config check fails",
             "gnoma sessions list is slow: why?",
             "gnoma plugin add a file to it",
             "gnoma agents list",

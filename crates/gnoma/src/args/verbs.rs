@@ -32,12 +32,13 @@ const ARGUMENTS: [&str; 5] = ["now", "today", "yesterday", "latest", "help"];
 /// More words than these after a verb are a sentence.
 const MAX_ARGUMENTS: usize = 3;
 /// Words that make a sentence of those around them.
-const SENTENCE_WORDS: [&str; 63] = [
-    "a", "about", "again", "all", "an", "and", "any", "are", "as", "at", "be", "but", "by", "can",
-    "could", "do", "does", "every", "first", "for", "from", "has", "have", "how", "i", "if", "in",
-    "into", "is", "it", "its", "me", "my", "no", "not", "of", "on", "or", "our", "please",
-    "should", "so", "some", "than", "that", "the", "their", "then", "there", "these", "this",
-    "those", "to", "us", "was", "we", "what", "when", "where", "which", "why", "with", "you",
+const SENTENCE_WORDS: [&str; 72] = [
+    "a", "about", "again", "all", "an", "and", "any", "are", "as", "at", "be", "broken", "but",
+    "by", "can", "could", "crashes", "do", "does", "every", "failed", "fails", "first", "for",
+    "from", "hangs", "has", "have", "how", "i", "if", "in", "into", "is", "it", "its", "me",
+    "missing", "my", "no", "not", "of", "on", "or", "our", "please", "should", "slow", "so",
+    "some", "than", "that", "the", "their", "then", "there", "these", "this", "those", "to", "us",
+    "was", "we", "what", "when", "where", "which", "why", "with", "works", "wrong", "you",
 ];
 
 /// Whether a word is a verb of command lines.
@@ -109,7 +110,9 @@ mod tests {
         for words in ["", "2026", "tui.vim", "a.txt b.txt", "x true now"] {
             assert!(are_arguments(words.split_whitespace()), "{words}");
         }
-        for words in ["the file", "of tokio", "one two three four", "it", "tests, please?"] {
+        for words in
+            ["the file", "of tokio", "fails often", "one two three four", "it", "tests, please?"]
+        {
             assert!(!are_arguments(words.split_whitespace()), "{words}");
         }
         assert!(!are_arguments(["two words"]));

@@ -40,7 +40,8 @@ async fn mistyped_commands_are_not_sent_to_a_model() {
     for line in [&["sessions", "rm", "nosuch"][..], &["sessions", "remove", "nosuch"]] {
         assert!(refused(&world, line).await.contains("nosuch"), "{line:?}");
     }
-    for line in [&["providers", "rm", "work"][..], &["mcp", "delete", "x"], &["plugin", "rm", "x"]] {
+    for line in [&["providers", "rm", "work"][..], &["mcp", "delete", "x"], &["plugin", "rm", "x"]]
+    {
         let run = world.run(line).await;
         assert!(run.code == Some(2) && !run.err.contains("gnoma -- "), "{line:?}: {run:?}");
     }
@@ -160,7 +161,11 @@ async fn export_follows_the_ending_of_the_file() {
     for (file, begins) in [("e.jsonl", "{"), ("out.HTML", "<!"), ("a.md", "#"), ("plain", "#")] {
         let run = world.run(&["sessions", "export", "-o", file]).await;
         assert_eq!(run.code, Some(0), "{run:?}");
-        assert!(world.read(file).to_lowercase().starts_with(begins), "{file}: {}", world.read(file));
+        assert!(
+            world.read(file).to_lowercase().starts_with(begins),
+            "{file}: {}",
+            world.read(file)
+        );
     }
     let run = world.run(&["sessions", "export", "-o", "out.pdf"]).await;
     assert!(run.code == Some(2) && run.err.contains(".md, .html or .jsonl"), "{run:?}");
@@ -188,7 +193,8 @@ async fn broken_skills_are_checked_without_being_named() {
 #[tokio::test]
 async fn guard_takes_the_words_of_a_command_and_names_folders() {
     let world = World::new([]);
-    for line in [&["guard", "explain", "rm", "-rf", "build"][..], &["guard", "explain", "rm -rf build"]]
+    for line in
+        [&["guard", "explain", "rm", "-rf", "build"][..], &["guard", "explain", "rm -rf build"]]
     {
         let run = world.run(line).await;
         assert!(run.out.contains("rm") && run.out.contains("verdict: "), "{line:?}: {run:?}");

@@ -224,6 +224,9 @@ pub(crate) fn usage(error: &clap::Error, line: &[OsString]) -> ExitCode {
     }
     if let Some(told) = crate::args::unknown(error) {
         say(told);
+        if let Some(hint) = crate::args::prompt_hint(line) {
+            say(hint);
+        }
         return ExitCode::from(2);
     }
     let written = error.print();

@@ -200,6 +200,11 @@ pub(crate) fn unknown_slash(args: &TurnArgs, line: &[String], own: &[String]) ->
     }
     let known = own.iter().map(String::as_str).chain(SLASHED.iter().copied());
     let near = nearest(&name.to_lowercase(), known);
+    // A prompt that is quoted as a whole may begin with anything but a slip.
+    let is_quoted = args.words.first().is_some_and(|word| word.contains(char::is_whitespace));
+    if is_quoted && near.is_none() {
+        return None;
+    }
     let near = near.map_or_else(String::new, |near| format!("; did you mean `/{near}`?"));
     Some(format!("there is no command `/{name}`{near}\n{}", prompt_advice(&args.words)))
 }
@@ -437,7 +442,8 @@ mod tests {
             ("gnoma|/fxi|42", "there is no command `/fxi`; did you mean `/fix`?"),
             ("gnoma|/reviw", "did you mean `/review`?"),
             ("gnoma|/redoo", "did you mean `/redo`?"),
-            ("gnoma|/nosuch it", "there is no command `/nosuch`\n"),
+            ("gnoma|/nosuch|it", "there is no command `/nosuch`\n"),
+            ("gnoma|/fxi 42", "did you mean `/fix`?"),
         ] {
             let said = unknown(line).unwrap_or_else(|| panic!("{line}"));
             assert!(said.contains(told) && said.contains("`gnoma -- "), "{line}: {said}");
@@ -449,6 +455,7 @@ mod tests {
             "gnoma|--|/fxi|42",
             "gnoma|-p|/fxi|42",
             "gnoma|/server:prompt",
+            "gnoma|/nobody knows this",
             "gnoma|what|is|/fxi",
         ] {
             assert_eq!(unknown(line), None, "{line}");

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use clap::{Arg, CommandFactory as _, error::ErrorKind};
+use clap::{Arg, CommandFactory as _, builder::PossibleValue, error::ErrorKind};
 
 use super::{Args, foreign::command_of, mistaken::shown};
 
@@ -24,7 +24,7 @@ pub(crate) fn missing(error: &clap::Error, line: &[OsString]) -> Option<String> 
     }
     let required = command.get_positionals().find(|arg| arg.is_required_set());
     let choices = required.map(Arg::get_possible_values).filter(|choices| !choices.is_empty())?;
-    let names: Vec<&str> = choices.iter().map(|choice| choice.get_name()).collect();
+    let names: Vec<&str> = choices.iter().map(PossibleValue::get_name).collect();
     Some(format!("`gnoma {name}` needs one of: {}", names.join(", ")))
 }
 

@@ -34,6 +34,23 @@ pub async fn export<E: From<HostError>>(
     pieces(&past, &facts, format, &mut write).await
 }
 
+/// The format that the ending of a file's name stands for; Markdown if it has none.
+///
+/// # Errors
+/// The ending is none of those.
+pub fn format_of(file: &Path) -> Result<Format> {
+    let Some(ending) = file.extension() else { return Ok(Format::Markdown) };
+    match ending.to_str().map(str::to_ascii_lowercase).as_deref() {
+        Some("md" | "markdown") => Ok(Format::Markdown),
+        Some("html" | "htm") => Ok(Format::Html),
+        Some("jsonl") => Ok(Format::Lines),
+        _ => Err(HostError::usage(format!(
+            "`{}` was not written: sessions are exported to files that end in .md, .html or .jsonl",
+            file.display()
+        ))),
+    }
+}
+
 /// Writes a session to a new file that nobody else can read; returns the session's id.
 ///
 /// # Errors

@@ -308,6 +308,12 @@ pub(crate) fn commands(project: &Project) -> Vec<CommandInfo> {
     gnoma_extend::named(&places(project)).into_iter().map(info).collect()
 }
 
+/// The names that people can write behind a slash in a prompt, without those of MCP servers.
+#[must_use]
+pub fn command_names(project: &Project) -> Vec<String> {
+    gnoma_extend::named(&places(project)).into_iter().map(|command| command.name).collect()
+}
+
 /// Says what is wrong with what was found, and what waits for trust.
 pub(crate) fn tell(project: &Project) {
     let places = places(project);

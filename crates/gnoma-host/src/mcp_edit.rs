@@ -39,7 +39,10 @@ pub fn add(config_dir: &Path, new: &NewServer) -> Result<PathBuf> {
     let path = paths::user_file(config_dir);
     let text = read(&path)?;
     if blocks(&text).iter().any(|block| named(block) == Some(&new.name)) {
-        return Err(HostError::usage(format!("there is already an MCP server `{}`", new.name)));
+        let name = &new.name;
+        return Err(HostError::usage(format!(
+            "there is already an MCP server `{name}`; `gnoma mcp remove {name}` removes it"
+        )));
     }
     let gap = if text.is_empty() || text.ends_with("\n\n") {
         ""

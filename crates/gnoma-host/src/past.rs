@@ -175,7 +175,12 @@ impl Past {
             return Err(HostError::usage(text));
         };
         let forked = self.store.fork(source.clone(), at, self.clock.now_ms()).await;
-        Ok(forked.with_context(|| format!("cannot fork `{source}`"))?)
+        match forked {
+            Err(error) if error.kind == StoreErrorKind::NotFound => Err(HostError::usage(format!(
+                "session `{source}` has no entry {at}; `gnoma sessions show {source}` numbers them"
+            ))),
+            forked => Ok(forked.with_context(|| format!("cannot fork `{source}`"))?),
+        }
     }
 }
 

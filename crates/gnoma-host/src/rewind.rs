@@ -125,6 +125,9 @@ impl Goal {
     }
 
     fn turns(count: usize, path: &[Entry]) -> Result<Self> {
+        if count == 0 {
+            return Err(HostError::usage("the number of turns must be 1 or more"));
+        }
         let turns = timeline::turns(path);
         let turn = turns.len().checked_sub(count).and_then(|at| turns.get(at));
         let Some(turn) = turn else {

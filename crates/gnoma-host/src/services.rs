@@ -8,9 +8,7 @@ use std::{
 use crate::{
     Folders as _, HostError, Project, Result, changes, changing, child,
     debug_log::SessionLog,
-    export,
-    export::Format,
-    extension_lists, extensions, facts, first_start,
+    export, extension_lists, extensions, facts, first_start,
     isolation::{self, Isolated},
     keeping::{Begun, Kept},
     live::{Change, Changed, ChildOpening, Landing, Opened, Prepared, Services},
@@ -337,11 +335,7 @@ impl Asked {
         let id = self.stored()?;
         let named = PathBuf::from(format!("gnoma-{id}.md"));
         let path = if path.as_os_str().is_empty() { &named } else { path };
-        let format = match path.extension().and_then(|extension| extension.to_str()) {
-            Some("html" | "htm") => Format::Html,
-            Some("jsonl") => Format::Lines,
-            Some(_) | None => Format::Markdown,
-        };
+        let format = export::format_of(path)?;
         let file = self.project.spec.folder.join(path);
         let id = export::export_to_file(&self.project, Some(id.as_str()), format, &file).await?;
         Ok(format!("exported {id} to {}", file.display()))

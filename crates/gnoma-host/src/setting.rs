@@ -58,6 +58,15 @@ fn refuse_unknown(project: &Project, key: &str, value: &str) -> Result<()> {
 pub fn set(config_dir: &Path, key: &str, value: &str) -> Result<String, String> {
     let cannot = |why: &dyn ToString| format!("`{key}` was not set: {}", why.to_string());
     let change = Change::at(key, meant(value)).map_err(|error| cannot(&error))?;
+    // An empty text sets nothing, so it would undo a setting without a word.
+    if meant(value).as_str().is_some_and(|text| text.trim().is_empty()) {
+        let file = paths::user_file(config_dir);
+        let why = format!(
+            "its value is empty; to remove a setting, delete its line from {}",
+            file.display()
+        );
+        return Err(cannot(&why));
+    }
     if let Change::Set { path, value } = &change {
         check_value(path, value).map_err(|error| error.sentences())?;
     }
@@ -146,6 +155,29 @@ mod tests {
         assert!(bad.contains("`provider.max_tokens`") && !bad.contains("-->"), "{bad}");
         assert!(set(folder.path(), "tui vim", "true").unwrap_err().contains("not a key"));
         assert!(!paths::user_file(folder.path()).exists());
+    }
+
+    #[test]
+    fn an_empty_value_is_refused_with_how_to_remove_a_setting() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = paths::user_file(folder.path());
+        fs::write(&file, "[router.caps]\nday = 5\n").unwrap();
+        for (key, value) in [("router.caps.day", ""), ("tui.vim", "\"\""), ("tui.theme", " ")] {
+            let refused = set(folder.path(), key, value).unwrap_err();
+            assert!(refused.starts_with(&format!("`{key}` was not set: ")), "{refused}");
+            assert!(refused.contains("delete its line from"), "{refused}");
+        }
+        assert_eq!(fs::read_to_string(&file).unwrap(), "[router.caps]\nday = 5\n");
+    }
+
+    #[test]
+    fn tokens_to_think_with_are_a_plain_number() {
+        let folder = tempfile::tempdir().unwrap();
+        set(folder.path(), "provider.thinking", "8000").unwrap();
+        let file = fs::read_to_string(paths::user_file(folder.path())).unwrap();
+        assert_eq!(file, "[provider]\nthinking = 8000\n");
+        let refused = set(folder.path(), "provider.thinking", "0").unwrap_err();
+        assert!(refused.contains("a number of tokens"), "{refused}");
     }
 
     #[test]

@@ -263,11 +263,11 @@ pub fn needs_key(provider: &Provider, profile: &Profile) -> bool {
 
 /// What to do about a missing key.
 pub fn missing_key(profile: &Profile) -> HostError {
-    let (name, variable) = (&profile.name, &profile.key_variable);
+    let name = &profile.name;
     HostError::usage(format!(
         "no key for `{name}`. Do one of these:
   {}
-  [provider.api_keys] {name} = \"${{{variable}}}\" in the configuration (`gnoma config path`)
+  `gnoma providers add {name}`, which asks for the key and saves it
   --provider NAME with one that is set up (`gnoma providers` lists them)",
         profile.describe_key_setting(),
     ))

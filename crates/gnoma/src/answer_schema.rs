@@ -23,6 +23,9 @@ pub(crate) struct AnswerSchema {
 /// There is no such file, or no schema in it that can be checked.
 pub(crate) fn read(given: &str, around: &ProcessEnvironment) -> Result<AnswerSchema, HostError> {
     let given = given.trim();
+    if given.is_empty() {
+        return Err(HostError::usage("--json-schema is empty; give a file, or the schema itself"));
+    }
     let is_schema = given.starts_with(['{', '[', '"']) || matches!(given, "true" | "false");
     let (text, place) = if is_schema {
         (given.to_owned(), String::new())

@@ -6,18 +6,23 @@ mod extend;
 mod foreign;
 mod import;
 mod mcp;
+mod missing;
 mod mistaken;
+mod mistyped;
+mod number;
 mod past;
 mod plugin;
 mod router;
 mod sentence;
 mod task;
 mod usage;
+mod split_line;
+mod verbs;
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{
-    Parser, Subcommand, ValueEnum,
+    CommandFactory as _, Parser, Subcommand, ValueEnum,
     builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
 };
 use clap_complete::Shell;
@@ -30,7 +35,9 @@ pub(crate) use self::{
     foreign::{foreign, unknown},
     import::ImportFrom,
     mcp::{McpSub, NewServerArgs},
-    mistaken::advice,
+    missing::missing,
+    mistaken::{advice, shell_line, unknown_slash},
+    mistyped::{LineAnswer, answer_line},
     past::{ChangesArgs, ExportFormat, Foreign, RewindArgs, SessionsSub, WhichSession},
     plugin::PluginSub,
     router::{RouteArgs, RouterSub},
@@ -46,6 +53,7 @@ pub(crate) use self::{
     version,
     override_usage = "gnoma [OPTIONS] [PROMPT]...\n       gnoma [OPTIONS] <COMMAND>",
     disable_help_subcommand = true,
+    args_override_self = true,
     after_help = "\
 Examples:
   gnoma                 start a session at the terminal
@@ -111,7 +119,7 @@ pub(crate) struct TurnArgs {
     pub thinking: Option<ThinkingMode>,
 
     /// Maximum number of model calls in one turn.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = number::count, allow_negative_numbers = true)]
     pub max_turns: Option<u32>,
 
     /// Replace the built-in system prompt.
@@ -149,10 +157,10 @@ pub(crate) struct TurnArgs {
         long,
         value_name = "ID",
         num_args = 0..=1,
-        default_missing_value = "",
+        value_parser = session_id,
         conflicts_with_all = ["newest", "incognito"]
     )]
-    pub resume: Option<String>,
+    pub resume: Option<Option<String>>,
 
     /// Continue the newest session of this project.
     #[arg(short = 'c', long = "continue", conflicts_with = "incognito")]
@@ -199,6 +207,23 @@ fn duration(text: &str) -> Result<Duration, String> {
         _ => return Err(wrong()),
     };
     number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(wrong)
+}
+
+/// The id of a session. An empty one, such as from an unset variable, would mean another session.
+fn session_id(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() {
+        return Err("the id is empty; `gnoma --continue` continues the newest session".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+/// The name of a command.
+fn command_name(text: &str) -> Result<String, String> {
+    let root = Args::command();
+    match root.find_subcommand(text) {
+        Some(command) => Ok(command.get_name().to_owned()),
+        None => Err(format!("there is no command `{text}`; `gnoma --help` lists them")),
+    }
 }
 
 /// Forms of output.
@@ -343,7 +368,7 @@ pub(crate) enum Sub {
     /// if it is running, and otherwise runs them itself. Listens on this machine only.
     Web {
         /// Port to listen at.
-        #[arg(long, value_name = "PORT", default_value_t = 4666)]
+        #[arg(long, value_name = "PORT", default_value_t = 4666, value_parser = number::port, allow_negative_numbers = true)]
         port: u16,
         /// Explain how to reach the page from other machines.
         #[arg(long)]
@@ -405,11 +430,16 @@ pub(crate) enum Sub {
         words: Vec<String>,
     },
     /// Check this machine and the providers: configuration, models, sandbox, folders, programs.
+    ///
+    /// Exits with 1 if something does not hold (✗), and with 2 if the configuration cannot be used.
     Doctor,
     /// Say how to update and remove this installation of gnoma. Downloads nothing.
     Update,
     /// Print the manual page, or write one for each command.
     Man {
+        /// The command whose page to print [default: gnoma itself].
+        #[arg(value_parser = command_name, conflicts_with = "dir")]
+        command: Option<String>,
         /// Write the pages of all commands into this folder.
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
@@ -442,8 +472,9 @@ pub(crate) enum GuardSub {
     },
     /// Explain what a command does, and whether it would run, need approval or be denied.
     Explain {
-        /// The command.
-        command: String,
+        /// The command. Words are joined.
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        command: Vec<String>,
     },
 }
 

@@ -20,16 +20,16 @@ impl Asked {
     pub(crate) fn of(args: &TurnArgs, around: &ProcessEnvironment) -> Self {
         let fork = args.fork;
         let mut words = args.words.clone();
-        let (start, chooses) = match args.resume.as_deref() {
+        let (start, chooses) = match args.resume.as_ref().map(Option::as_deref) {
             None if args.newest => (Start::Newest { fork }, false),
             None => (Start::New, false),
-            Some("") => (Start::Newest { fork }, true),
+            Some(None) => (Start::Newest { fork }, true),
             // Nobody types an id with blanks in it: this is a quoted prompt.
-            Some(prompt) if prompt.contains(char::is_whitespace) => {
+            Some(Some(prompt)) if prompt.contains(char::is_whitespace) => {
                 words.insert(0, prompt.to_owned());
                 (Start::Newest { fork }, true)
             }
-            Some(id) => (Start::Stored { id: id.to_owned(), fork }, false),
+            Some(Some(id)) => (Start::Stored { id: id.to_owned(), fork }, false),
         };
         Self { spec: SessionSpec { start, ..spec(args, around) }, words, chooses }
     }
@@ -99,5 +99,9 @@ mod tests {
         assert_eq!(asked("gnoma|-r|2026|go on"), (stored("2026"), false, words(&["go on"])));
         assert_eq!(asked("gnoma|-r|go on"), (newest.clone(), true, words(&["go on"])));
         assert_eq!(asked("gnoma|go on|-r"), (newest, true, words(&["go on"])));
+        for line in ["gnoma|-r||hi", "gnoma|-r| |hi", "gnoma|--resume=|hi"] {
+            let error = Args::try_parse_from(line.split('|')).unwrap_err().to_string();
+            assert!(error.contains("the id is empty"), "{line}: {error}");
+        }
     }
 }

@@ -29,7 +29,10 @@ use std::{path::Path, process::ExitCode};
 use clap::Parser;
 use gnoma_sandbox::launcher;
 
-use crate::{args::Args, environment::ProcessEnvironment};
+use crate::{
+    args::{Args, LineAnswer},
+    environment::ProcessEnvironment,
+};
 
 fn main() -> ExitCode {
     // The walls around a command are built by a fresh copy of this program, before anything else.
@@ -38,6 +41,11 @@ fn main() -> ExitCode {
         return launcher::main(words);
     }
     let line: Vec<_> = std::env::args_os().collect();
+    match args::answer_line(&line) {
+        Some(LineAnswer::Help(text)) => return report::help(text),
+        Some(LineAnswer::Mistake(told)) => return report::misuse(&told),
+        None => (),
+    }
     let line = args::rewrite_line(&line).unwrap_or(line);
     if let Some(words) = claude::words(&line) {
         return logged(None, |around| of_runtime(claude::run(words, around)));

@@ -193,19 +193,46 @@ pub(crate) fn provider(error: &ProviderError) {
     }
 }
 
+/// Prints help that was asked for.
+pub(crate) fn help(text: &str) -> ExitCode {
+    let mut out = io::stdout().lock();
+    printed(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// Says what is wrong with the command line.
+pub(crate) fn misuse(told: &str) -> ExitCode {
+    say(format_args!("gnoma: {told}"));
+    ExitCode::from(Exit::Misused.code())
+}
+
+/// The end after something was written to standard output.
+fn printed(written: io::Result<()>) -> ExitCode {
+    let exit = match written {
+        Ok(()) => Exit::Done,
+        Err(error) => unwritten(error).unwrap_or_else(|error| failure(&error)),
+    };
+    ExitCode::from(exit.code())
+}
+
 /// Prints help, the version, or what is wrong with the command line.
 pub(crate) fn usage(error: &clap::Error, line: &[OsString]) -> ExitCode {
     if let Some(instead) = crate::args::foreign(error, line) {
-        say(format_args!("gnoma: {instead}\n`gnoma --help` lists the options"));
-        return ExitCode::from(2);
+        return misuse(&format!("{instead}\n`gnoma --help` lists the options"));
+    }
+    if let Some(told) = crate::args::missing(error, line) {
+        return misuse(&told);
     }
     if let Some(told) = crate::args::unknown(error) {
         say(told);
+        if let Some(hint) = crate::args::prompt_hint(line) {
+            say(hint);
+        }
         return ExitCode::from(2);
     }
-    let _closed = error.print();
+    let written = error.print();
     if !error.use_stderr() {
-        return ExitCode::SUCCESS;
+        // The last line may still wait to be written.
+        return printed(written.and_then(|()| io::stdout().flush()));
     }
     if let Some(hint) = crate::args::prompt_hint(line) {
         say(hint);

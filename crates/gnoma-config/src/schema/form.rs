@@ -12,6 +12,8 @@ pub struct Form {
     pub example: &'static str,
     /// Whether `${VAR}` means a variable in it.
     pub(super) expands: bool,
+    /// Whether a whole number can stand for its text.
+    pub takes_numbers: bool,
     fits: fn(&str) -> bool,
 }
 
@@ -34,47 +36,73 @@ pub(super) const ARM: Form = Form {
     what: "a provider and a model",
     example: "mistral/devstral-small",
     expands: true,
+    takes_numbers: false,
     fits: |text| arm_named(text).is_some() && !text.contains('*'),
 };
 pub(super) const ARMS: Form = Form {
     what: "a provider and a model, `*` for any,",
     example: "openai/*",
     expands: true,
+    takes_numbers: false,
     fits: |text| text == EVERY_ARM || arm_named(text).is_some(),
 };
 pub(super) const AGENT: Form = Form {
     what: "a name of up to 32 letters, digits, `-` or `_`",
     example: "opencode",
     expands: false,
+    takes_numbers: false,
     fits: |text| {
         let is_known = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
         (1..=32).contains(&text.len()) && text.bytes().all(is_known)
     },
 };
 pub(super) const THINKING: Form = Form {
-    what: "off, adaptive, or a number of tokens in quotes",
+    what: "off, adaptive, or a number of tokens",
     example: "adaptive",
     expands: true,
+    takes_numbers: true,
     fits: |text| text.parse::<ThinkingMode>().is_ok(),
 };
-pub(super) const MODEL: Form =
-    Form { what: "a model", example: "devstral-small", expands: true, fits: is_filled };
-pub(super) const POOL: Form =
-    Form { what: "a name", example: "gateway", expands: true, fits: is_filled };
-pub(super) const COMMAND: Form =
-    Form { what: "a command", example: "cargo test", expands: false, fits: is_filled };
-pub(super) const GLOB: Form =
-    Form { what: "a glob of files", example: "src/**", expands: false, fits: is_filled };
+pub(super) const MODEL: Form = Form {
+    what: "a model",
+    example: "devstral-small",
+    expands: true,
+    takes_numbers: false,
+    fits: is_filled,
+};
+pub(super) const POOL: Form = Form {
+    what: "a name",
+    example: "gateway",
+    expands: true,
+    takes_numbers: false,
+    fits: is_filled,
+};
+pub(super) const COMMAND: Form = Form {
+    what: "a command",
+    example: "cargo test",
+    expands: false,
+    takes_numbers: false,
+    fits: is_filled,
+};
+pub(super) const GLOB: Form = Form {
+    what: "a glob of files",
+    example: "src/**",
+    expands: false,
+    takes_numbers: false,
+    fits: is_filled,
+};
 pub(super) const HOURS: Form = Form {
     what: "hours of a day",
     example: "09:00-17:00",
     expands: true,
+    takes_numbers: false,
     fits: |text| Hours::read(text).is_some(),
 };
 pub(super) const SHARE: Form = Form {
     what: "a range within 0 to 100",
     example: "40-100",
     expands: true,
+    takes_numbers: false,
     fits: |text| Share::read(text).is_some(),
 };
 

@@ -123,6 +123,10 @@ impl Kind {
             (Self::Form(form), Tree::Text(text)) => {
                 form.fits(text).then(|| Value::Text(text.clone().into()))
             }
+            (Self::Form(form), Tree::Integer(number)) if form.takes_numbers => {
+                let text = number.to_string();
+                form.fits(&text).then(|| Value::Text(text.into()))
+            }
             (Self::List | Self::Words(_) | Self::Forms(_), Tree::List(nodes)) => {
                 return self.read_list(nodes);
             }
@@ -159,7 +163,9 @@ impl Kind {
     pub fn wanted(self) -> String {
         match self {
             Self::Text | Self::Verbatim | Self::Secret => "text".to_owned(),
-            Self::Url => "an address such as \"http://localhost:8080/v1\"".to_owned(),
+            Self::Url => {
+                "an address with its scheme, such as \"http://localhost:8080/v1\"".to_owned()
+            }
             Self::Bool => "true or false".to_owned(),
             Self::Integer { least, most: i64::MAX } => format!("a whole number from {least} up"),
             Self::Integer { least, most } => format!("a whole number from {least} to {most}"),
@@ -193,6 +199,9 @@ impl Kind {
                 format!("`{number}`")
             }
             (Self::Duration { .. } | Self::Bytes, Tree::Integer(number)) => format!("`{number}`"),
+            (Self::Form(form), Tree::Integer(number)) if form.takes_numbers => {
+                format!("`{number}`")
+            }
             (Self::Number { .. }, Tree::Number(number)) => format!("`{number}`"),
             (
                 Self::Money { .. } | Self::Duration { .. } | Self::Bytes | Self::Form(_),

@@ -189,7 +189,7 @@ fn variables_and_flags_are_named_in_errors() {
         .flag("provider.modle", "x")
         .flag("permission.mode", Value::Integer(3));
     insta::assert_snapshot!(home.words(), @r#"
-    error: `provider.endpoints.openai` must be an address such as "http://localhost:8080/v1"
+    error: `provider.endpoints.openai` must be an address with its scheme, such as "http://localhost:8080/v1"
       --> environment variable OPENAI_BASE_URL
     hint: did you mean "http://localhost:8080"?
 

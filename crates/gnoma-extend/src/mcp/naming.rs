@@ -26,11 +26,14 @@ pub fn check_server(name: &str) -> Result<(), String> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     if name.is_empty() || name.len() > MAX_SERVER_BYTES || !name.bytes().all(is_plain) {
         return Err(format!(
-            "its name must be letters, digits, `-` and `_`, at most {MAX_SERVER_BYTES}"
+            "`{}` cannot be a server's name: letters, digits, `-` and `_`, at most {MAX_SERVER_BYTES}",
+            name.escape_debug()
         ));
     }
     if name.contains(BETWEEN) || name.starts_with('_') || name.ends_with('_') {
-        return Err("its name must not begin or end with `_` or contain `__`".to_owned());
+        return Err(format!(
+            "`{name}` cannot be a server's name: it begins or ends with `_`, or contains `__`"
+        ));
     }
     Ok(())
 }

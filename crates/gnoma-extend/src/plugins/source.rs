@@ -349,8 +349,19 @@ fn run(mut git: Command, folder: &Path, most: Duration) -> Result<(), String> {
         return Ok(());
     }
     let said = crate::places::read_text(&log).unwrap_or_default();
+    Err(cause(&said).unwrap_or("git failed").to_owned())
+}
+
+/// The line of git's messages that names the cause. Advice about rights follows it.
+fn cause(said: &str) -> Option<&str> {
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|it| !it.is_empty()).collect();
-    Err(lines.last().map_or_else(|| "git failed".to_owned(), |line| (*line).to_owned()))
+    let names_failure =
+        |line: &&str| ["fatal:", "ssh:", "error:"].iter().any(|start| line.starts_with(start));
+    let Some(at) = lines.iter().position(names_failure) else { return lines.last().copied() };
+    // That the remote cannot be read follows from what `ssh` or the server has said before.
+    let is_consequence = lines.get(at)?.contains("Could not read from remote repository");
+    let cause = if is_consequence { at.saturating_sub(1) } else { at };
+    lines.get(cause).copied()
 }
 
 /// A folder of a marketplace or repository.
@@ -386,6 +397,23 @@ fn called(place: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_line_of_git_that_names_the_cause_is_shown() {
+        let advice = "fatal: Could not read from remote repository.\n\nPlease make sure you have the \
+                      correct access rights\nand the repository exists.\n";
+        for (first, cause_of) in [
+            ("ssh: Could not resolve hostname nosuch.invalid: Name or service not known\n", 0),
+            ("git@h.example: Permission denied (publickey).\n", 0),
+            ("Warning: added a key\ngit@h.example: Permission denied (publickey).\n", 1),
+        ] {
+            let said = format!("{first}{advice}");
+            assert_eq!(cause(&said), first.lines().nth(cause_of), "{said}");
+        }
+        let https = "remote: Not Found\nfatal: repository 'https://h.example/a/' not found\n";
+        assert_eq!(cause(https), Some("fatal: repository 'https://h.example/a/' not found"));
+        assert_eq!((cause("odd\nlast\n"), cause("")), (Some("last"), None));
+    }
 
     #[test]
     fn nobody_who_logs_in_is_kept() {

@@ -29,7 +29,7 @@ pub use self::{
 use crate::{
     claude::tool_list,
     front_matter::{FrontMatter, argument_names},
-    places::{BroughtBy, ExtendPlaces, read_text},
+    places::{BroughtBy, ExtendFolder, ExtendPlaces, read_text},
 };
 
 /// Most skills of all places together.
@@ -70,13 +70,7 @@ const FIELDS: [&str; 18] = [
 pub fn skills(places: &ExtendPlaces) -> (Vec<Skill>, Vec<String>) {
     let (mut found, mut faults) = (bundled::skills(), Vec::new());
     for folder in places.folders("skills", true) {
-        let mut files = Vec::new();
-        match folder.plugin.as_ref().and(validate::file_in(&folder.path)) {
-            // A plugin may name the folder of one skill.
-            Some(file) => files.push(file),
-            None => below(&folder.path, 0, &mut files),
-        }
-        for path in files {
+        for path in files_in(&folder) {
             if !places.holds(&folder, &path) {
                 faults.push(format!(
                     "{} leads outside the project or to secrets",
@@ -103,6 +97,31 @@ pub fn skills(places: &ExtendPlaces) -> (Vec<Skill>, Vec<String>) {
         found.truncate(MAX_SKILLS);
     }
     (found, faults)
+}
+
+/// The folders of all skills that people have added, readable or not, sorted.
+#[must_use]
+pub fn folders(places: &ExtendPlaces) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for folder in places.folders("skills", true) {
+        let files = files_in(&folder);
+        let files = files.iter().filter(|path| places.holds(&folder, path));
+        found.extend(files.filter_map(|path| Some(path.parent()?.to_owned())));
+    }
+    gnoma_core::sort::by(&mut found, |one: &PathBuf, other| one.cmp(other));
+    found.dedup();
+    found
+}
+
+/// The files of the skills in one place.
+fn files_in(folder: &ExtendFolder) -> Vec<PathBuf> {
+    // A plugin may name the folder of one skill.
+    if let Some(file) = folder.plugin.as_ref().and(validate::file_in(&folder.path)) {
+        return vec![file];
+    }
+    let mut files = Vec::new();
+    below(&folder.path, 0, &mut files);
+    files
 }
 
 /// The files of skills below a folder, sorted.

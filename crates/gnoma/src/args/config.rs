@@ -41,10 +41,12 @@ pub(crate) enum ConfigSub {
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum ProvidersSub {
     /// List providers: which are configured, which respond, and their models.
+    #[command(alias = "ls")]
     List,
     /// Test a provider and add it to your configuration file.
     Add(NewProviderArgs),
     /// Remove a provider from your configuration, with its key.
+    #[command(aliases = ["rm", "delete"])]
     Remove {
         /// Its name.
         name: String,

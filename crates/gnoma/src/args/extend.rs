@@ -8,6 +8,7 @@ use clap::Subcommand;
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum SkillsSub {
     /// List skills.
+    #[command(alias = "ls")]
     List,
     /// Print a skill's text.
     Show {
@@ -25,5 +26,6 @@ pub(crate) enum SkillsSub {
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum AgentsSub {
     /// List agents.
+    #[command(alias = "ls")]
     List,
 }

@@ -178,7 +178,7 @@ fn command_in(line: &[OsString]) -> Option<&str> {
 }
 
 /// The command that an error is about, such as `config set`; `None` if the line has none.
-fn command_of(error: &clap::Error) -> Option<String> {
+pub(super) fn command_of(error: &clap::Error) -> Option<String> {
     let Some(ContextValue::StyledStr(usage)) = error.get(ContextKind::Usage) else {
         return None;
     };

@@ -28,6 +28,7 @@ pub(crate) enum McpSub {
     /// Add a server to your configuration.
     Add(NewServerArgs),
     /// Remove a server from your configuration.
+    #[command(aliases = ["rm", "delete"])]
     Remove {
         /// The server.
         name: String,

@@ -8,16 +8,15 @@ use std::path::Path;
 
 use clap::{Command, CommandFactory as _};
 use gnoma_config::nearest;
+use gnoma_extend::commands::named as named_command;
 use gnoma_llm::KNOWN;
 
-use super::{Args, TurnArgs};
+use super::{Args, TurnArgs, verbs};
 
 /// Shorter words are near to too much.
 const MIN_GUESSED_CHARS: usize = 3;
 /// Words that are near to a command's name and begin prompts of their own.
 const OWN_WORDS: [&str; 1] = ["talk"];
-/// How to say that the words are a prompt.
-const AS_A_PROMPT: &str = "To send it to a model as a prompt";
 
 /// Words that other programs have as commands, and what gnoma has in their place.
 const RESERVED: &[(&[&str], &str)] = &[
@@ -97,10 +96,41 @@ const RESERVED: &[(&[&str], &str)] = &[
     (&["feedback", "bug", "issue"], "`gnoma doctor` prints what to put in a bug report"),
 ];
 
-/// What commands of programs are called, whatever they are about.
-pub(super) const VERBS: [&str; 14] = [
-    "list", "ls", "add", "remove", "rm", "delete", "get", "set", "show", "login", "logout",
-    "status", "serve", "info",
+/// Those of the reserved words that are things, so that a verb may follow.
+const NOUNS: &[&str] = &[
+    "mcp",
+    "plugin",
+    "plugins",
+    "extension",
+    "hooks",
+    "hook",
+    "skill",
+    "agent",
+    "commands",
+    "auth",
+    "account",
+    "model",
+    "arms",
+    "keys",
+    "key",
+    "settings",
+    "setting",
+    "history",
+    "conversations",
+    "chats",
+    "threads",
+    "logs",
+    "usage",
+    "cost",
+    "costs",
+    "stats",
+    "billing",
+    "budget",
+    "limits",
+    "quota",
+    "permissions",
+    "server",
+    "daemon",
 ];
 
 /// Commands of the conversation that people type at the shell as well.
@@ -143,8 +173,7 @@ const SLASHED: &[&str] = &[
 /// What to do instead, in sentences, where the words of a prompt were probably meant as a command.
 /// `line` is the whole command line, `cwd` the folder that paths start from.
 pub(crate) fn advice(args: &TurnArgs, line: &[String], cwd: &Path) -> Option<String> {
-    let is_said = args.print || args.newest || args.resume.is_some();
-    if is_said || line.iter().any(|word| word == "--") {
+    if is_said_to_be_a_prompt(args, line) {
         return None;
     }
     let (first, rest) = args.words.split_first()?;
@@ -157,7 +186,49 @@ pub(crate) fn advice(args: &TurnArgs, line: &[String], cwd: &Path) -> Option<Str
         .or_else(|| if is_slashed { None } else { misspelt(first, rest) })
         .or_else(|| reserved(first, rest))
         .or_else(|| named(first, rest, cwd))?;
-    Some(format!("{why}\n{AS_A_PROMPT}: `gnoma -- {}`", shown(&args.words)))
+    Some(format!("{why}\n{}", prompt_advice(&args.words)))
+}
+
+/// What to do instead, where the words begin with a command of the conversation that does not exist; `own` are the
+/// commands that the project and the person have.
+pub(crate) fn unknown_slash(args: &TurnArgs, line: &[String], own: &[String]) -> Option<String> {
+    let text = args.words.join(" ");
+    let (name, _) = named_command(&text)?;
+    let is_known = own.iter().any(|known| known == name);
+    // Prompts of MCP servers are known once these run, and a folder of the system begins a sentence.
+    let may_be =
+        name.contains(':') || name.starts_with("mcp__") || Path::new("/").join(name).exists();
+    if is_known || may_be || is_said_to_be_a_prompt(args, line) {
+        return None;
+    }
+    let known = own.iter().map(String::as_str).chain(SLASHED.iter().copied());
+    let near = nearest(&name.to_lowercase(), known);
+    // A prompt that is quoted as a whole may begin with anything but a slip.
+    let is_quoted = args.words.first().is_some_and(|word| word.contains(char::is_whitespace));
+    if is_quoted && near.is_none() {
+        return None;
+    }
+    let near = near.map_or_else(String::new, |near| format!("; did you mean `/{near}`?"));
+    Some(format!("there is no command `/{name}`{near}\n{}", prompt_advice(&args.words)))
+}
+
+/// Whether the line says by itself that its words are a prompt.
+fn is_said_to_be_a_prompt(args: &TurnArgs, line: &[String]) -> bool {
+    let is_said = args.print || args.newest || args.resume.is_some();
+    is_said || line.iter().any(|word| word == "--")
+}
+
+/// How to send words as a prompt that read as a command.
+pub(super) fn prompt_advice(words: &[String]) -> String {
+    format!("To send it to a model as a prompt: `gnoma -- {}`", shown(words))
+}
+
+/// The command that words are: one alone is the whole command, several are quoted as a shell reads them.
+pub(crate) fn shell_line(words: &[String]) -> String {
+    match words {
+        [whole] => whole.clone(),
+        words => shown(words),
+    }
 }
 
 /// The words as a shell takes them.
@@ -198,7 +269,7 @@ fn misspelt(first: &str, rest: &[String]) -> Option<String> {
     let command = all.find_subcommand(name)?;
     let after = match rest {
         [] => String::new(),
-        [word, ..] => format!(" {}", continued(command, word, rest.len())?),
+        [word, ..] => format!(" {}", continued(command, word, rest.get(1..).unwrap_or_default())?),
     };
     let more = rest.get(1..).filter(|more| !more.is_empty()).map(shown);
     let more = more.map_or_else(String::new, |more| format!(" {more}"));
@@ -206,10 +277,14 @@ fn misspelt(first: &str, rest: &[String]) -> Option<String> {
 }
 
 /// The word after a command that was not written right, if it reads as an argument of it.
-fn continued(command: &Command, word: &str, count: usize) -> Option<String> {
+fn continued(command: &Command, word: &str, more: &[String]) -> Option<String> {
     if command.has_subcommands() {
-        let subs = command.get_subcommands().map(Command::get_name);
-        return nearest(word, subs).map(str::to_owned);
+        let subs = command.get_subcommands().filter(|sub| !sub.is_hide_set());
+        let found = command.find_subcommand(word).map(Command::get_name);
+        let meant = found.or_else(|| nearest(word, subs.map(Command::get_name)));
+        let has_arguments = verbs::are_arguments(more.iter().map(String::as_str));
+        let synonym = || verbs::synonym(word, command).map(Command::get_name);
+        return meant.or_else(|| synonym().filter(|_| has_arguments)).map(str::to_owned);
     }
     let choices: Vec<_> =
         command.get_positionals().flat_map(clap::Arg::get_possible_values).collect();
@@ -217,10 +292,11 @@ fn continued(command: &Command, word: &str, count: usize) -> Option<String> {
     // A path, a number or an id, and nothing after it.
     let is_path = word.contains('/') || word.starts_with('.');
     let is_id = word.chars().any(|c| c.is_ascii_digit());
-    (is_choice || count == 1 && (is_path || is_id)).then(|| word.to_owned())
+    (is_choice || more.is_empty() && (is_path || is_id)).then(|| word.to_owned())
 }
 
-fn reserved(first: &str, rest: &[String]) -> Option<String> {
+/// What to do instead of a command that other programs have, if the words are one.
+pub(super) fn reserved(first: &str, rest: &[String]) -> Option<String> {
     let word = first.to_lowercase();
     let (_, instead) = RESERVED.iter().find(|(words, _)| words.contains(&word.as_str()))?;
     let is_command = match rest {
@@ -234,18 +310,6 @@ fn reserved(first: &str, rest: &[String]) -> Option<String> {
 fn follows(first: &str, second: &str, more: &[String]) -> bool {
     let is_last = more.is_empty();
     let second = second.to_lowercase();
-    let takes_verbs = [
-        "mcp",
-        "plugin",
-        "plugins",
-        "extension",
-        "auth",
-        "account",
-        "model",
-        "keys",
-        "key",
-        "settings",
-    ];
     let takes_provider = ["login", "logout", "auth", "add", "connect", "key", "apikey"];
     let is_provider = KNOWN.iter().any(|known| known.name == second);
     let all = Args::command();
@@ -253,7 +317,9 @@ fn follows(first: &str, second: &str, more: &[String]) -> bool {
         [] => true,
         [third, ..] => command.find_subcommand(third).is_some(),
     });
-    (takes_verbs.contains(&first) && VERBS.contains(&second.as_str()))
+    let has_arguments = verbs::are_arguments(more.iter().map(String::as_str));
+    (NOUNS.contains(&first) && has_arguments && verbs::is_verb(&second))
+        || (NOUNS.contains(&first) && is_last && verbs::is_line_word(&second))
         || (takes_provider.contains(&first) && is_provider)
         || (is_command && ["help", "ls", "setup"].contains(&first))
         || (["get", "set"].contains(&first) && second.contains('.') && !second.ends_with('.'))
@@ -319,6 +385,9 @@ mod tests {
             ("gnoma|rewnd|2", "`gnoma rewind 2`"),
             ("gnoma|completion|bash", "`gnoma completions bash`"),
             ("gnoma|model|list", "gnoma models"),
+            ("gnoma|hooks|list", "gnoma extensions"),
+            ("gnoma|logs|show|x", "gnoma sessions list"),
+            ("gnoma|session|rm|2026", "`gnoma sessions delete 2026`"),
             ("gnoma|set|tui.vim|true", "gnoma config set"),
             ("gnoma|--provider|x|upgrade", "gnoma update"),
             ("gnoma|/help", "start `gnoma`"),
@@ -369,6 +438,37 @@ mod tests {
             "gnoma|",
         ] {
             assert_eq!(advised(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn commands_of_the_conversation_that_do_not_exist_are_not_sent_to_a_model() {
+        let unknown = |line: &str| {
+            let line: Vec<String> = line.split('|').map(str::to_owned).collect();
+            let args = Args::try_parse_from(&line).unwrap();
+            unknown_slash(&args.turn, &line, &["fix".to_owned(), "review".to_owned()])
+        };
+        for (line, told) in [
+            ("gnoma|/fxi|42", "there is no command `/fxi`; did you mean `/fix`?"),
+            ("gnoma|/reviw", "did you mean `/review`?"),
+            ("gnoma|/redoo", "did you mean `/redo`?"),
+            ("gnoma|/nosuch|it", "there is no command `/nosuch`\n"),
+            ("gnoma|/fxi 42", "did you mean `/fix`?"),
+        ] {
+            let said = unknown(line).unwrap_or_else(|| panic!("{line}"));
+            assert!(said.contains(told) && said.contains("`gnoma -- "), "{line}: {said}");
+        }
+        for line in [
+            "gnoma|/fix|42",
+            "gnoma|/etc/passwd|what is this",
+            "gnoma|/tmp|is|full",
+            "gnoma|--|/fxi|42",
+            "gnoma|-p|/fxi|42",
+            "gnoma|/server:prompt",
+            "gnoma|/nobody knows this",
+            "gnoma|what|is|/fxi",
+        ] {
+            assert_eq!(unknown(line), None, "{line}");
         }
     }
 

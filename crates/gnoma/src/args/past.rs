@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::number;
+
 /// A number of turns has at most so many digits; more are an id.
 const MAX_COUNT_DIGITS: usize = 4;
 
@@ -14,7 +16,7 @@ pub(crate) enum SessionsSub {
     #[command(alias = "ls")]
     List {
         /// Maximum number of sessions; 0 for all.
-        #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+        #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = number::maximum, allow_negative_numbers = true)]
         max: usize,
         /// Print a JSON array.
         #[arg(long)]
@@ -37,7 +39,7 @@ pub(crate) enum SessionsSub {
         #[arg(required = true)]
         words: Vec<String>,
         /// Maximum number of matches.
-        #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+        #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = number::maximum, allow_negative_numbers = true)]
         max: usize,
         /// Print a JSON array.
         #[arg(long)]
@@ -48,7 +50,7 @@ pub(crate) enum SessionsSub {
         /// The session [default: the newest].
         id: Option<String>,
         /// Copy up to this entry, numbered as in `show` [default: all].
-        #[arg(long, value_name = "ENTRY")]
+        #[arg(long, value_name = "ENTRY", value_parser = number::entry, allow_negative_numbers = true)]
         at: Option<i64>,
         /// Print a JSON object with the new id.
         #[arg(long)]
@@ -66,9 +68,9 @@ pub(crate) enum SessionsSub {
     Export {
         /// The session [default: the newest].
         id: Option<String>,
-        /// Output format.
-        #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
-        format: ExportFormat,
+        /// Output format [default: by the ending of the file, else markdown].
+        #[arg(long, value_name = "FORMAT", value_enum)]
+        format: Option<ExportFormat>,
         /// The file to write; never overwritten.
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
@@ -88,6 +90,7 @@ pub(crate) enum SessionsSub {
         json: bool,
     },
     /// Delete sessions.
+    #[command(aliases = ["rm", "remove"])]
     Delete {
         /// The sessions.
         #[arg(required = true)]
@@ -111,10 +114,9 @@ pub(crate) enum SessionsSub {
 }
 
 /// Forms of an exported session.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportFormat {
     /// For reading.
-    #[default]
     Markdown,
     /// One page for a browser.
     Html,
@@ -149,7 +151,7 @@ pub(crate) struct WhichSession {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct RewindArgs {
     /// Number of turns to undo, or a checkpoint id from `gnoma changes --list`.
-    #[arg(value_name = "N|ID", default_value = "1")]
+    #[arg(value_name = "N|ID", default_value = "1", value_parser = number::turns_or_id, allow_negative_numbers = true)]
     pub to: String,
 
     /// Restore only files.

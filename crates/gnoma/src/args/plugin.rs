@@ -35,6 +35,7 @@ pub(crate) enum PluginSub {
         revoke: bool,
     },
     /// Remove a plugin that you installed.
+    #[command(aliases = ["rm", "delete"])]
     Remove {
         /// The plugin.
         name: String,

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
+use super::number;
+
 /// A task that is only looked at.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct RouteArgs {
@@ -11,7 +13,7 @@ pub(crate) struct RouteArgs {
     #[arg(value_name = "TASK", required = true)]
     pub words: Vec<String>,
     /// Seed for choosing between equals [default: random].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::seed, allow_negative_numbers = true)]
     pub seed: Option<u64>,
     /// Print JSON.
     #[arg(long)]

@@ -6,21 +6,18 @@
 
 use std::{ffi::OsString, path::Path};
 
-use clap::{Arg, ArgAction, Command, CommandFactory as _, Parser as _, error::ErrorKind};
-use gnoma_config::nearest;
+use clap::{Command, CommandFactory as _, Parser as _, error::ErrorKind};
 
 use super::{
     Args,
-    mistaken::{VERBS, shown},
+    mistaken::prompt_advice,
+    mistyped::{EXEC, RUN},
+    split_line::{SEPARATOR, SplitLine, is_option, values_after},
+    verbs,
 };
 
-/// Other programs' commands that answer one prompt.
-const EXEC: &str = "exec";
-const RUN: &str = "run";
 /// The commands that show what a group has, in the order in which they are looked for.
 const LISTS: [&str; 3] = ["list", "show", "stats"];
-/// What follows it are words.
-const SEPARATOR: &str = "--";
 /// Stands for standard input.
 const STDIN: &str = "-";
 /// The commands of other assistants, which take a prompt of their own.
@@ -51,31 +48,10 @@ pub(crate) fn prompt_hint(line: &[OsString]) -> Option<String> {
     let is_sentence = !split.rest.is_empty() && !split.rest.iter().any(is_option);
     let words = std::iter::once(split.first).chain(split.rest);
     let words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
-    is_sentence.then(|| format!("To send it to a model as a prompt: `gnoma -- {}`", shown(&words)))
+    is_sentence.then(|| prompt_advice(&words))
 }
 
-/// A command line, taken apart at its first word.
-struct SplitLine<'a> {
-    program: &'a OsString,
-    /// The options before the first word, with their values.
-    options: &'a [OsString],
-    first: &'a OsString,
-    /// Everything after it.
-    rest: &'a [OsString],
-}
-
-impl<'a> SplitLine<'a> {
-    /// `None` where there is no word, or where `--` before the first says what the words are.
-    fn read(line: &'a [OsString], root: &Command) -> Option<Self> {
-        let (program, all) = line.split_first()?;
-        let mut at = 0;
-        while let Some(word) = all.get(at).filter(|word| is_option(word)) {
-            at += 1 + values_after(word, all.get(at + 1), root)?;
-        }
-        let first = all.get(at)?;
-        Some(Self { program, options: all.get(..at)?, first, rest: all.get(at + 1..)? })
-    }
-
+impl SplitLine<'_> {
     /// `help`, `help COMMAND…` and `version` as the options that they are elsewhere.
     fn as_option(&self, root: &Command) -> Option<Vec<OsString>> {
         if self.first == "version" && self.rest.is_empty() {
@@ -159,30 +135,6 @@ impl<'a> SplitLine<'a> {
         Some(program.chain(options).chain([SEPARATOR.into()]).chain(words).collect())
     }
 
-    /// gnoma's own options with their values, wherever they stand, and the words; `None` if there are other options.
-    fn options_and_words(&self, root: &Command) -> Option<(Vec<OsString>, Vec<OsString>)> {
-        let (mut options, mut words) = (self.options.to_vec(), vec![self.first.clone()]);
-        let mut at = 0;
-        while let Some(word) = self.rest.get(at) {
-            if word == SEPARATOR {
-                words.extend_from_slice(self.rest.get(at + 1..)?);
-                break;
-            }
-            let values = match is_option(word) {
-                true => values_after(word, self.rest.get(at + 1), root)?,
-                false => 0,
-            };
-            let part = self.rest.get(at..=at + values)?;
-            if is_option(word) {
-                options.extend_from_slice(part);
-            } else {
-                words.extend_from_slice(part);
-            }
-            at += 1 + values;
-        }
-        Some((options, words))
-    }
-
     /// Whether the words after a command are the rest of a sentence.
     fn is_sentence(&self, command: &Command, root: &Command) -> bool {
         let words: Vec<&str> = self.rest.iter().filter_map(|word| word.to_str()).collect();
@@ -203,33 +155,14 @@ impl<'a> SplitLine<'a> {
                 let takes_words = leaf.has_subcommands() || leaf.get_positionals().next().is_some();
                 !takes_words && more.len() > 1
             }
-            None if command.has_subcommands() => {
-                let is_verb = more.is_empty() && VERBS.contains(&next.to_lowercase().as_str());
-                !is_verb && !self.is_slip(command, next)
-            }
+            None if command.has_subcommands() => self.mistyped_subcommand(command).is_none(),
             None => {
+                let is_line_word = more.is_empty() && verbs::is_line_word(next);
                 let is_wrong_value = more.is_empty()
                     && matches!(error.kind(), ErrorKind::InvalidValue | ErrorKind::ValueValidation);
-                !is_wrong_value && !words.iter().all(|word| is_argument(word))
+                !is_wrong_value && !is_line_word && !words.iter().all(|word| is_argument(word))
             }
         }
-    }
-
-    /// Whether the line would be a command if its second word were a subcommand that is spelt nearly so.
-    fn is_slip(&self, command: &Command, written: &str) -> bool {
-        let subs = command.get_subcommands().map(Command::get_name);
-        let Some(meant) = nearest(&written.to_lowercase(), subs) else { return false };
-        let meant = OsString::from(meant);
-        let rest = self.rest.iter().skip(1);
-        let line = self.line([self.first, &meant].into_iter().chain(rest));
-        match Args::try_parse_from(line) {
-            Ok(_) => true,
-            Err(error) => error.kind() == ErrorKind::MissingRequiredArgument,
-        }
-    }
-
-    fn line<'b>(&'b self, words: impl IntoIterator<Item = &'b OsString>) -> Vec<OsString> {
-        std::iter::once(self.program).chain(self.options).chain(words).cloned().collect()
     }
 }
 
@@ -239,45 +172,6 @@ fn is_argument(word: &str) -> bool {
         || word.starts_with(['.', '~'])
         || word.contains('/')
         || word.chars().all(|c| c.is_ascii_digit())
-}
-
-fn is_option(word: &OsString) -> bool {
-    word.len() > 1 && word.as_encoded_bytes().starts_with(b"-")
-}
-
-/// How many words after an option are its value; `None` if gnoma has no such option without a command.
-fn values_after(option: &OsString, next: Option<&OsString>, root: &Command) -> Option<usize> {
-    let text = option.to_str()?;
-    let is_value =
-        |arg: &Arg| usize::from(takes_value(arg) && next.is_some_and(|next| !is_option(next)));
-    if let Some(long) = text.strip_prefix("--") {
-        let (name, value) =
-            long.split_once('=').map_or((long, None), |(name, it)| (name, Some(it)));
-        if ["help", "version"].contains(&name) {
-            return Some(0);
-        }
-        let has_name = |arg: &&Arg| {
-            arg.get_long() == Some(name)
-                || arg.get_all_aliases().is_some_and(|aliases| aliases.contains(&name))
-        };
-        let arg = root.get_arguments().find(has_name)?;
-        return Some(if value.is_some() { 0 } else { is_value(arg) });
-    }
-    let mut letters = text.strip_prefix('-')?.chars();
-    while let Some(letter) = letters.next() {
-        if ['h', 'V'].contains(&letter) {
-            continue;
-        }
-        let arg = root.get_arguments().find(|arg| arg.get_short() == Some(letter))?;
-        if takes_value(arg) {
-            return Some(if letters.as_str().is_empty() { is_value(arg) } else { 0 });
-        }
-    }
-    Some(0)
-}
-
-fn takes_value(arg: &Arg) -> bool {
-    matches!(arg.get_action(), ArgAction::Set | ArgAction::Append)
 }
 
 #[cfg(test)]
@@ -354,6 +248,10 @@ mod tests {
             ("gnoma|run|-m|x/y|fix it", "fix it"),
             ("gnoma|run|the|tests", "run the tests"),
             ("gnoma|-p|run it", "run it"),
+            ("gnoma|-p|exec|hi", "hi"),
+            ("gnoma|exec|-p|hi", "hi"),
+            ("gnoma|exec|--print|hi", "hi"),
+            ("gnoma|-p|-p|hi", "hi"),
         ] {
             assert_eq!(prompt_of(line).as_deref(), Some(prompt), "{line}");
         }
@@ -388,6 +286,8 @@ mod tests {
             "gnoma|task|list|of|the|week",
             "gnoma|fix|the|config",
             "gnoma|explain|the|mcp|protocol",
+            "gnoma|update|dependencies",
+            "gnoma|man|pages|for|it",
             "gnoma|--model|x/y|config|is|broken",
             "gnoma|config|is|broken|--model|x/y",
         ] {
@@ -435,6 +335,12 @@ mod tests {
             "gnoma|config|gte|provider.default",
             "gnoma|config|set|provider.model|my|model",
             "gnoma|config|list",
+            "gnoma|config|edit",
+            "gnoma|plugin|uninstall|x",
+            "gnoma|update|now",
+            "gnoma|doctor|check",
+            "gnoma|man|foo",
+            "gnoma|man|sessions",
             "gnoma|mcp|ls",
             "gnoma|models|gpt",
             "gnoma|doctor|--json",

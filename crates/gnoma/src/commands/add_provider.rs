@@ -4,7 +4,7 @@
 use std::{fs::File, io::Read as _};
 
 use anyhow::{Context as _, Result};
-use gnoma_config::env;
+use gnoma_config::{env, nearest};
 use gnoma_core::Secret;
 use gnoma_host::{
     HostError, Project,
@@ -23,6 +23,8 @@ use crate::{
 
 /// Most bytes of a key.
 const MAX_KEY_BYTES: u64 = 16 << 10;
+/// Its address names the resource of its customer.
+const AZURE: &str = "azure";
 /// Models that are named.
 const MAX_NAMED: usize = 4;
 
@@ -97,6 +99,7 @@ fn described(
             return Err(HostError::usage(text).into());
         }
     };
+    refuse_name(&name)?;
     let known = KNOWN.iter().find(|known| known.name == name);
     let provider = &project.routing.provider;
     let has_address = args.address.is_some()
@@ -111,7 +114,15 @@ fn described(
             Some(read_address(&entered).unwrap_or(entered))
         }
         (false, None) => {
-            let text = format!("`{name}` needs an address: --address {}", example(&name));
+            let known = KNOWN.iter().map(|known| known.name);
+            let near = nearest(&name, known).filter(|_| name != AZURE);
+            let text = match near {
+                Some(near) => format!(
+                    "there is no provider `{name}`; did you mean `{near}`? For a server of your own: --address {}",
+                    example(&name)
+                ),
+                None => format!("`{name}` needs an address: --address {}", example(&name)),
+            };
             return Err(HostError::usage(text).into());
         }
     };
@@ -127,8 +138,20 @@ fn names() -> String {
     KNOWN.iter().map(|known| known.name).collect::<Vec<_>>().join(", ")
 }
 
+/// Refuses a name that could not be written in front of a model, or as a key of the settings.
+fn refuse_name(name: &str) -> Result<(), HostError> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if !name.is_empty() && name.chars().all(fits) {
+        return Ok(());
+    }
+    let name = name.escape_debug();
+    Err(HostError::usage(format!(
+        "`{name}` was not added: a name has letters, digits, `-` and `_`"
+    )))
+}
+
 fn example(name: &str) -> &'static str {
-    if name == "azure" {
+    if name == AZURE {
         "https://NAME.openai.azure.com/openai/v1"
     } else {
         "http://localhost:8080/v1"
@@ -152,7 +175,7 @@ fn key(
         let mut key = String::new();
         let read = std::io::stdin().lock().take(MAX_KEY_BYTES).read_to_string(&mut key);
         read.context("cannot read the key from standard input")?;
-        return entered(&key);
+        return entered(name, &key, "the key on standard input");
     }
     let variables = env::key_variables(name);
     if let Some(set) = variables.iter().find(|name| project.environment().get(name).is_some()) {
@@ -165,7 +188,7 @@ fn key(
             let said = terminal::ask_hidden(terminal, &format!("Key of `{name}`{none}: "));
             match said.as_deref() {
                 Some("") if is_free => Ok(KeySource::None),
-                said => entered(said.unwrap_or_default()),
+                said => entered(name, said.unwrap_or_default(), "the key"),
             }
         }
         None if is_free => Ok(KeySource::None),
@@ -180,10 +203,16 @@ fn key(
     }
 }
 
-fn entered(key: &str) -> Result<KeySource> {
+/// The key that was given; `what` names it where it is none.
+fn entered(name: &str, key: &str, what: &str) -> Result<KeySource> {
     let key = key.trim();
-    if key.is_empty() || key.contains(char::is_whitespace) {
-        return Err(HostError::usage("that is not a key: it is empty or contains spaces").into());
+    let wrong = match key {
+        "" => Some("is empty"),
+        key if key.contains(char::is_whitespace) => Some("contains a space"),
+        _ => None,
+    };
+    if let Some(wrong) = wrong {
+        return Err(HostError::usage(format!("`{name}` was not added: {what} {wrong}")).into());
     }
     Ok(KeySource::Entered(Secret::new(key.to_owned())))
 }

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use gnoma_core::{Content, protocol::Start};
-use gnoma_host::{HostError, Project, Shared, live::Host, opening::Projects};
+use gnoma_core::{
+    Content,
+    protocol::{SessionSpec, Start},
+};
+use gnoma_host::{HostError, Notices, Project, Shared, extensions, live::Host, opening::Projects};
 
 use crate::{
     answer_schema,
-    args::{OutputFormat, TurnArgs, advice},
+    args::{OutputFormat, TurnArgs, advice, unknown_slash},
     continuing,
     environment::ProcessEnvironment,
     front::{Asker, Attached, Front, json},
@@ -46,6 +49,7 @@ async fn answer(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
     // Before anything is asked and paid for.
     super::common::refuse_closed_stdout()?;
     spec.answer_schema = form.as_ref().map(|form| form.text.clone());
+    refuse_unknown_slash(args, &spec, around)?;
     let content = asked(&spec.start, &words, around)?;
     let asker =
         (args.output_format == OutputFormat::Text).then(|| Asker::of_terminal(around)).flatten();
@@ -81,10 +85,35 @@ fn asked(
 ) -> Result<Option<Vec<Content>>> {
     let content = prompt::content(words)?;
     let can_ask = *start != Start::New && terminal::open(around).is_some();
-    if content.is_none() && !can_ask {
-        return Err(nothing_asked().into());
+    match (&content, start) {
+        // Ids begin with the date.
+        (None, Start::Stored { id, .. }) if !can_ask && !id.starts_with(char::is_numeric) => {
+            let text = format!(
+                "no prompt given: `{id}` was taken as the id of a session; to continue the newest: \
+                 `gnoma --continue \"{id}\"`"
+            );
+            Err(HostError::usage(text).into())
+        }
+        (None, _) if !can_ask => Err(nothing_asked().into()),
+        _ => Ok(content),
     }
-    Ok(content)
+}
+
+/// Refuses a prompt that begins with a command of the conversation that does not exist.
+fn refuse_unknown_slash(
+    args: &TurnArgs,
+    spec: &SessionSpec,
+    around: &ProcessEnvironment,
+) -> Result<()> {
+    if !args.words.first().is_some_and(|word| word.starts_with('/')) {
+        return Ok(());
+    }
+    let project = Project::open(spec.clone(), Notices::unheard(), Shared::default())?;
+    let own = extensions::command_names(&project);
+    match unknown_slash(args, &around.line, &own) {
+        Some(advice) => Err(HostError::usage(advice).into()),
+        None => Ok(()),
+    }
 }
 
 fn refuse_lone_fork(args: &TurnArgs, start: &Start) -> Result<(), HostError> {

@@ -76,6 +76,11 @@ fn write(shown: &str) -> Result<Exit> {
 pub(super) fn open(input: &GuardInput) -> Result<Box<dyn BufRead>> {
     match input.file.as_deref().filter(|file| *file != Path::new("-")) {
         None => Ok(Box::new(BufReader::new(io::stdin()))),
+        Some(file) if file.is_dir() => Err(HostError::usage(format!(
+            "`{}` is a folder; name a file, or pipe text in, as in `git diff | gnoma guard scan`",
+            file.display()
+        ))
+        .into()),
         Some(file) => {
             let opened = File::open(file);
             let opened = opened.map_err(|error| {

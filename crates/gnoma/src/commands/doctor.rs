@@ -71,17 +71,27 @@ pub(crate) async fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<
     folders(&environment, &folder, &mut text);
     programs(&environment, &mut text);
     agents(&project, &mut text);
-    print(&text)?;
+    let printed = print(&text)?;
     Ok(match broken {
         Some(_) => Exit::Misused,
-        None if sound => Exit::Done,
+        None if sound && !has_fault(&text) => printed,
         None => Exit::Failed,
     })
 }
 
+/// Begins what holds, what does not, and what the settings turn off.
+const HOLDS: &str = "  ✓ ";
+const FAULT: &str = "  ✗ ";
+const TURNED_OFF: &str = "  - ";
+
 fn line(text: &mut String, holds: bool, name: &str, note: &str) {
-    let mark = if holds { "✓" } else { "✗" };
-    let _infallible = writeln!(text, "  {mark} {name}: {note}");
+    let mark = if holds { HOLDS } else { FAULT };
+    let _infallible = writeln!(text, "{mark}{name}: {note}");
+}
+
+/// Whether a line of the report says that something does not hold.
+fn has_fault(text: &str) -> bool {
+    text.lines().any(|line| line.starts_with(FAULT))
 }
 
 /// Says which providers are set up, whether they answer, and whether they have the model that is to be used.
@@ -192,9 +202,9 @@ fn unasked(strength: Strength) -> (bool, &'static str) {
 /// Says what people added.
 fn added(project: &Project, text: &mut String) {
     let (found, faults) = extend::summary(project);
-    let _infallible = writeln!(text, "\nextensions\n  ✓ {found}");
+    let _infallible = writeln!(text, "\nextensions\n{HOLDS}{found}");
     for fault in faults {
-        let _infallible = writeln!(text, "  ✗ {fault}");
+        let _infallible = writeln!(text, "{FAULT}{fault}");
     }
 }
 
@@ -205,7 +215,7 @@ fn idle(unbuilt: &[String], text: &mut String) {
     }
     text.push_str("\nconfigured, but without effect\n");
     for said in unbuilt {
-        let _infallible = writeln!(text, "  ✗ {said}");
+        let _infallible = writeln!(text, "{FAULT}{said}");
     }
 }
 
@@ -227,22 +237,33 @@ fn kept(
     }
     let places = Places::of(settings, environment, cwd);
     text.push_str("\nsaved\n");
-    let sessions = if settings.session.keep {
-        places.database().display().to_string()
-    } else {
-        "no: `session.keep` is off".to_owned()
-    };
+    let sessions = places.database().display().to_string();
     match readable {
-        Ok(()) => line(text, settings.session.keep, "sessions", &sessions),
+        _ if !settings.session.keep => {
+            let _infallible = writeln!(text, "{TURNED_OFF}sessions: no: `session.keep` is off");
+        }
+        Ok(()) => line(text, true, "sessions", &sessions),
         Err(why) => line(text, false, "sessions", &format!("{sessions} cannot be read: {why}")),
     }
-    let files = match &places.workspace {
-        _ if !settings.checkpoints.enabled => "no: `checkpoints.enabled` is off".to_owned(),
-        Some(root) => format!("of {}, in {}", root.display(), places.vault.display()),
-        None => "no: this folder contains a home folder; work in a project's folder".to_owned(),
-    };
-    let holds = settings.checkpoints.enabled && places.workspace.is_some();
-    line(text, holds, "files, for `gnoma rewind`", &files);
+    let name = "files, for `gnoma rewind`";
+    match &places.workspace {
+        _ if !settings.checkpoints.enabled => {
+            let _infallible =
+                writeln!(text, "{TURNED_OFF}{name}: no: `checkpoints.enabled` is off");
+        }
+        Some(root) => {
+            line(
+                text,
+                true,
+                name,
+                &format!("of {}, in {}", root.display(), places.vault.display()),
+            );
+        }
+        None => {
+            let note = "no: this folder contains a home folder; work in a project's folder";
+            line(text, false, name, note);
+        }
+    }
 }
 
 fn folders(environment: &Environment, cwd: &Path, text: &mut String) {
@@ -278,5 +299,20 @@ fn programs(environment: &Environment, text: &mut String) {
             Some(file) => line(text, true, program, &file.display().to_string()),
             None => line(text, false, program, &format!("not found ({what_for})")),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_does_not_hold_is_a_fault() {
+        let mut text = String::new();
+        line(&mut text, true, "sessions", "a note with ✗ in it");
+        text.push_str(&format!("{TURNED_OFF}files: no\n"));
+        assert!(!has_fault(&text), "{text}");
+        line(&mut text, false, "git", "not found");
+        assert!(has_fault(&text), "{text}");
     }
 }

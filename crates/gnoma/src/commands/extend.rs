@@ -9,7 +9,7 @@ use gnoma_extend::{
     agents::{agents as find_agents, bundled as bundled_agents},
     commands::commands as find_commands,
     mcp::ServerOrigin,
-    skills::{check, skills as find_skills},
+    skills::{check, folders as skill_folders, skills as find_skills},
 };
 use gnoma_host::{HostError, Project, extensions, mcp, plugins};
 
@@ -52,7 +52,8 @@ pub(super) fn skills(
             print(&table::lines(["skill", "from", "used", "what it is for"], rows))
         }
         SkillsSub::Show { name } => {
-            let missing = || HostError::usage(format!("there is no skill `{name}`"));
+            let text = || format!("there is no skill `{name}`; `gnoma skills list` lists them");
+            let missing = || HostError::usage(text());
             let skill = all.iter().find(|skill| skill.name == *name).ok_or_else(missing)?;
             for warning in &skill.warnings {
                 report::say(format_args!("warning: {warning}"));
@@ -68,8 +69,13 @@ pub(super) fn skills(
             print(&format!("{head}\n{}\n", skill.body.trim_end()))
         }
         SkillsSub::Validate { .. } => {
-            let folders = all.iter().filter_map(|skill| Some(skill.folder()?.to_owned()));
-            validate(&folders.collect::<Vec<_>>())
+            let folders = skill_folders(&places);
+            if folders.is_empty() {
+                report::say(
+                    "there are no skills to check: none of yours, and none in this project",
+                );
+            }
+            validate(&folders)
         }
     }
 }

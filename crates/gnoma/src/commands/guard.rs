@@ -29,7 +29,7 @@ use super::{
     guard_run,
 };
 use crate::{
-    args::{GuardInput, GuardSub, TurnArgs},
+    args::{GuardInput, GuardSub, TurnArgs, shell_line},
     environment::ProcessEnvironment,
     report::{self, Exit},
 };
@@ -58,7 +58,7 @@ pub(crate) async fn run(
         }
         GuardSub::Explain { command } => {
             let project = Project::with(spec, lowered, report::notices(), Shared::default())?;
-            explain(command, &project)
+            explain(&shell_line(command), &project)
         }
         GuardSub::Run { mode, input } => {
             let project = Project::with(spec, lowered, report::notices(), Shared::default())?;

@@ -13,10 +13,17 @@ use crate::{
     report::{self, Exit},
 };
 
-pub(crate) fn run(folder: Option<&Path>, around: &ProcessEnvironment) -> Result<Exit> {
+pub(crate) fn run(
+    named: Option<&str>,
+    folder: Option<&Path>,
+    around: &ProcessEnvironment,
+) -> Result<Exit> {
     let mut command = Args::command();
     // Names the commands in full, such as `gnoma-sessions-list`.
     command.build();
+    if let Some(named) = named.and_then(|name| command.find_subcommand(name)) {
+        return print(&String::from_utf8_lossy(&page(named.clone())?));
+    }
     let Some(folder) = folder else {
         return print(&String::from_utf8_lossy(&page(command)?));
     };

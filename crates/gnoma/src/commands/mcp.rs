@@ -170,10 +170,14 @@ fn add(project: &Project, new: &NewServerArgs) -> Result<Exit> {
         };
         list.iter().map(pair).collect()
     };
-    let is_address = |text: &String| text.starts_with("http://") || text.starts_with("https://");
+    let url = match &new.command[..] {
+        [only] => address(only)?,
+        [first, ..] => address(first).unwrap_or_default(),
+        [] => None,
+    };
     let wanted = servers::NewServer {
         name: new.name.clone(),
-        url: new.command.first().filter(|first| is_address(first)).cloned(),
+        url,
         command: new.command.clone(),
         env: pairs(&new.env)?,
         headers: pairs(&new.header)?,
@@ -187,6 +191,32 @@ fn add(project: &Project, new: &NewServerArgs) -> Result<Exit> {
     ))
 }
 
+/// The address that a word is; `None` for a program.
+///
+/// # Errors
+/// It is an address that no server can have.
+fn address(word: &str) -> Result<Option<String>, HostError> {
+    if let Some((scheme, rest)) = word.split_once("://") {
+        let scheme = scheme.to_ascii_lowercase();
+        return match scheme.as_str() {
+            "http" | "https" => Ok(Some(format!("{scheme}://{rest}"))),
+            _ => Err(HostError::usage(format!(
+                "`{word}` was not added: a server's address begins with http:// or https://"
+            ))),
+        };
+    }
+    let host = word.split('/').next().unwrap_or_default();
+    let has_port = host.rsplit_once(':').is_some_and(|(name, port)| {
+        !name.is_empty() && !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    if has_port {
+        return Err(HostError::usage(format!(
+            "`{word}` was not added: write the address with its scheme, as in http://{word}"
+        )));
+    }
+    Ok(None)
+}
+
 fn remove(project: &Project, name: &str) -> Result<Exit> {
     let known = servers::definitions(project);
     let known = known.iter().find(|definition| definition.name == name);
@@ -196,4 +226,27 @@ fn remove(project: &Project, name: &str) -> Result<Exit> {
     }
     let path = servers::remove(&project.environment().config_dir(), name)?;
     print(&format!("removed `{name}` from {}\n", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_told_from_a_program() {
+        for (word, url) in [
+            ("http://h/mcp", Some("http://h/mcp")),
+            ("HTTP://h/mcp", Some("http://h/mcp")),
+            ("https://h:1/mcp", Some("https://h:1/mcp")),
+            ("npx", None),
+            ("/opt/a:80", None),
+            ("C:/server", None),
+        ] {
+            assert_eq!(address(word).unwrap().as_deref(), url, "{word}");
+        }
+        let refused = address("ftp://x").unwrap_err().to_string();
+        assert!(refused.contains("begins with http:// or https://"), "{refused}");
+        let refused = address("localhost:9000/mcp").unwrap_err().to_string();
+        assert!(refused.contains("as in http://localhost:9000/mcp"), "{refused}");
+    }
 }

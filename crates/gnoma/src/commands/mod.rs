@@ -64,7 +64,9 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
             providers::remove(&name, &turn, around)
         }
         Some(Sub::Models { name, json }) => {
-            router::models(name.as_deref(), json, &turn, around).await
+            // Other groups of commands have `list`.
+            let name = name.as_deref().filter(|name| !matches!(*name, "list" | "ls"));
+            router::models(name, json, &turn, around).await
         }
         Some(Sub::Config { what }) => config::run(&what, &turn, around),
         Some(Sub::Trust { folder, yes, revoke, list }) => {
@@ -108,7 +110,7 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
         Some(Sub::Codex { .. }) => Err(HostError::usage(late("codex")).into()),
         Some(Sub::Doctor) => doctor::run(&turn, around).await,
         Some(Sub::Update) => update::run(around),
-        Some(Sub::Man { dir }) => man::run(dir.as_deref(), around),
+        Some(Sub::Man { command, dir }) => man::run(command.as_deref(), dir.as_deref(), around),
         Some(Sub::Completions { shell }) => completions(shell),
     }
 }

@@ -14,7 +14,13 @@ use crate::{
 
 pub(super) async fn run(json: bool, around: &ProcessEnvironment) -> Result<Exit> {
     let sessions = match server::find(around).await? {
-        Some(mut client) => server::sessions(&mut client).await?,
+        Some(mut client) => {
+            let sessions = server::sessions(&mut client).await?;
+            if sessions.is_empty() && !json {
+                report::say("no session runs");
+            }
+            sessions
+        }
         None => {
             report::say("no gnoma server is running; `gnoma serve` starts one");
             Vec::new()

@@ -9,7 +9,11 @@ use gnoma_host::{Folders as _, HostError, trust_preview, wire};
 
 use super::common::print;
 use crate::{
-    args::TurnArgs, environment::ProcessEnvironment, lowering, report::Exit, screen, terminal,
+    args::TurnArgs,
+    environment::ProcessEnvironment,
+    lowering,
+    report::{self, Exit},
+    screen, terminal,
 };
 
 /// What is wanted.
@@ -34,12 +38,22 @@ pub(crate) fn run(
 ) -> Result<Exit> {
     let mut store = Store::open(&around.environment.state_dir())?;
     if wanted == TrustRequest::List {
+        if store.list().next().is_none() {
+            report::say("no folder is trusted");
+        }
         let folders: String = store.list().map(|path| format!("{}\n", path.display())).collect();
         return print(&folders);
     }
     let SessionSpec { folder: cwd, environment, .. } = wire::found(lowering::spec(args, around))?;
     let folder = match folder {
-        Some(folder) => cwd.join(folder),
+        Some(named) => {
+            let folder = cwd.join(&named);
+            // A folder that is gone can still lose its trust.
+            if wanted != TrustRequest::Revoke {
+                refuse_no_folder(&folder, &named)?;
+            }
+            folder
+        }
         None => project_root(&cwd, &environment.config_dir()).unwrap_or(cwd),
     };
     match wanted {
@@ -49,6 +63,21 @@ pub(crate) fn run(
             let text = if was { "is no longer trusted" } else { "was not trusted" };
             print(&format!("{} {text}\n", folder.display()))
         }
+    }
+}
+
+/// Refuses what is no folder, as it was named.
+fn refuse_no_folder(folder: &Path, named: &Path) -> Result<(), HostError> {
+    let shown = named.display();
+    match folder.metadata() {
+        Ok(facts) if facts.is_dir() => Ok(()),
+        Ok(_) => Err(HostError::usage(format!(
+            "`{shown}` is a file; name the folder of the project, as in `gnoma trust .`"
+        ))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(HostError::usage(format!("there is no folder `{shown}`")))
+        }
+        Err(error) => Err(HostError::usage(format!("`{shown}` cannot be opened: {error}"))),
     }
 }
 
@@ -64,6 +93,9 @@ fn trust(
     let settings = content.as_deref().unwrap_or_default();
     if content.is_none() && pin::acting(folder, settings)?.is_empty() {
         let text = format!("{shown} has no settings, hooks, skills or commands that need trust");
+        if is_confirmed {
+            return print(&format!("{text}\n"));
+        }
         return Err(HostError::usage(text).into());
     }
     let pinned = pin::pin(folder, settings)?;

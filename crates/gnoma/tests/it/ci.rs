@@ -220,7 +220,10 @@ async fn what_cannot_be_compared_is_said_before_a_model_is_asked() {
     assert!(world.server.requests().is_empty());
     let outside = World::new([]);
     let run = outside.run(&REVIEW).await;
-    assert!(run.code == Some(2) && run.err.contains("no commit of a git repository"), "{run:?}");
+    assert!(
+        run.code == Some(2) && run.err.contains("is not a git repository, or has no commits yet"),
+        "{run:?}"
+    );
 }
 
 #[tokio::test]

@@ -422,7 +422,8 @@ async fn shell_and_explain_say_what_would_be_decided() {
 async fn doctor_says_what_holds() {
     let world = World::new([]);
     let run = world.run(&["doctor"]).await;
-    assert!(run.code == Some(0) || run.out.contains("no sandbox"), "{run:?}");
+    // No model answers here.
+    assert!(run.code == Some(1) && run.out.contains("✗ test (default)"), "{run:?}");
     for said in [
         "sandbox: ",
         "commands that only read: ",
@@ -437,7 +438,6 @@ async fn doctor_says_what_holds() {
     assert!(places.iter().all(|part| run.out.contains(&part.note)), "{run:?}");
     world.configure("[sandbox]\nmode = \"off\"\n[privacy]\nincognito = true\n");
     let run = world.run(&["doctor"]).await;
-    assert_eq!(run.code, Some(0), "{run:?}");
     assert!(run.out.contains("turned off") && run.out.contains("nothing is saved"), "{run:?}");
     let asked = world.server.requests();
     assert!(asked.iter().all(|request| request.path().ends_with("/models")), "{asked:?}");
@@ -450,11 +450,13 @@ async fn doctor_checks_models_and_names_what_is_wrong_with_the_configuration() {
     let run = world.run(&["doctor"]).await;
     assert!(run.out.contains("✓ test (default): answers at "), "{run:?}");
     assert!(run.out.contains("2 models: m1, m2; `m1` is there"), "{run:?}");
+    let code = if run.out.contains("\n  ✗ ") { 1 } else { 0 };
+    assert_eq!(run.code, Some(code), "{run:?}");
     let file = world.home.path().join(".config/gnoma/config.toml");
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, text.replace("\"m1\"", "\"m9\"")).unwrap();
     let run = world.run(&["doctor"]).await;
-    assert!(run.out.contains("does not list `m9`"), "{run:?}");
+    assert!(run.out.contains("does not list `m9`") && run.code == Some(1), "{run:?}");
     std::fs::write(&file, "[provider\n").unwrap();
     let run = world.run(&["doctor"]).await;
     assert_eq!(run.code, Some(2), "{run:?}");

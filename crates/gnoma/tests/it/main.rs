@@ -18,6 +18,8 @@ mod claude_rules;
 #[cfg(test)]
 mod codex;
 #[cfg(test)]
+mod command_line;
+#[cfg(test)]
 #[cfg(target_os = "linux")]
 mod conventions;
 #[cfg(test)]

@@ -280,7 +280,7 @@ async fn ids_that_do_not_exist_are_told_with_what_to_do() {
         assert!(run.err.contains("gnoma sessions list"), "{command:?}: {run:?}");
     }
     let run = world.run(&["sessions", "fork", &id, "--at", "99"]).await;
-    assert!(run.code == Some(1) && run.err.contains("99"), "{run:?}");
+    assert!(run.code == Some(2) && run.err.contains("has no entry 99"), "{run:?}");
     world.run(&["another session"]).await;
     let run = world.run(&["sessions", "show", &id[..4]]).await;
     assert!(run.code == Some(2) && run.err.contains("matches 2 sessions"), "{run:?}");

@@ -67,7 +67,10 @@ pub(super) async fn of(
     around: &ProcessEnvironment,
 ) -> Result<ReviewedChange> {
     let commit = resolve(folder, "HEAD", around).await?.ok_or_else(|| {
-        HostError::usage(format!("there is no commit of a git repository in {}", folder.display()))
+        HostError::usage(format!(
+            "{} is not a git repository, or has no commits yet",
+            folder.display()
+        ))
     })?;
     let base = base.map_or_else(|| usual_base(around), str::to_owned);
     let known = resolve(folder, &base, around).await?.ok_or_else(|| {

@@ -114,6 +114,9 @@ fn read(value: &str) -> Option<Value> {
 fn values(kind: Kind) -> Value {
     match kind {
         Kind::Text | Kind::Verbatim | Kind::Secret => json!({ "type": "string" }),
+        Kind::Form(form) if form.takes_numbers => {
+            json!({ "type": ["string", "integer"], "examples": [form.example] })
+        }
         Kind::Form(form) => json!({ "type": "string", "examples": [form.example] }),
         Kind::Url => json!({ "type": "string", "pattern": "^https?://|\\$\\{" }),
         Kind::Bool => json!({ "type": "boolean" }),

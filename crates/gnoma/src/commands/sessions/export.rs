@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use gnoma_host::{
-    Project,
+    HostError, Project,
     export::{self, Format},
 };
 
@@ -18,16 +18,21 @@ use crate::{
 pub(super) async fn run(
     project: &Project,
     id: Option<&str>,
-    format: ExportFormat,
+    format: Option<ExportFormat>,
     output: Option<&Path>,
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
-    let format = match format {
-        ExportFormat::Markdown => Format::Markdown,
-        ExportFormat::Html => Format::Html,
-        ExportFormat::Jsonl => Format::Lines,
+    let output = output.filter(|file| *file != Path::new("-"));
+    let format = match (format, output) {
+        (Some(ExportFormat::Markdown), _) | (None, None) => Format::Markdown,
+        (Some(ExportFormat::Html), _) => Format::Html,
+        (Some(ExportFormat::Jsonl), _) => Format::Lines,
+        (None, Some(file)) => export::format_of(file).map_err(|error| HostError {
+            remedy: Some("`--format FORMAT` writes to a file of any name".to_owned()),
+            ..error
+        })?,
     };
-    if let Some(file) = output.filter(|file| *file != Path::new("-")) {
+    if let Some(file) = output {
         let file = around.cwd.join(file);
         let id = export::export_to_file(project, id, format, &file).await?;
         report::say(format_args!("exported {id} to {}", file.display()));

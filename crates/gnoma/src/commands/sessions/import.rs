@@ -157,6 +157,8 @@ fn find(path: &Path, from: Option<Source>) -> Result<Vec<(Source, PathBuf)>, Hos
     if path.is_dir() {
         look_below(path, from, MAX_DEPTH, &mut found);
         gnoma_core::sort::by(&mut found, |left, right| left.1.cmp(&right.1));
+    } else if path.metadata().is_ok_and(|facts| facts.is_file() && facts.len() == 0) {
+        return Err(HostError::usage(format!("`{shown}` is empty")));
     } else if path.is_file() {
         let source = from.or_else(|| sniff(path));
         found.extend(source.map(|source| (source, path.to_owned())));

@@ -65,6 +65,7 @@ mod timeline;
 mod trust_preview;
 mod trusted;
 mod unkept;
+pub mod unused_settings;
 pub mod wire;
 
 pub use self::{

@@ -169,6 +169,18 @@ pub(crate) fn misframed(profile: &Profile, why: String, begin: &[u8]) -> Provide
     ProviderError { kind: ErrorKind::WrongServer, ..error }
 }
 
+/// A refusal of the list of models. A server of one's own that does not know the request may have no list.
+pub(crate) fn refused_list(profile: &Profile, error: ProviderError) -> ProviderError {
+    if error.kind != ErrorKind::NotFound || profile.has_vendor_address() {
+        return error;
+    }
+    let hint = format!(
+        "The server of `{}` ({}) has no list of models: name one with --model, or set `provider.model`.",
+        profile.name, profile.base_url
+    );
+    error.with_hint(hint)
+}
+
 /// A list of models that is none: a page, nothing, or another server's words.
 pub(crate) fn no_list(profile: &Profile, body: &[u8]) -> Option<ProviderError> {
     if body.iter().all(u8::is_ascii_whitespace) {

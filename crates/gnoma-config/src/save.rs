@@ -125,7 +125,11 @@ fn replace(path: &Path, saved: &Saved, has_key: bool) -> Result<(), SaveError> {
         Ok(facts) if !has_key => facts.permissions(),
         Ok(_) | Err(_) => Permissions::from_mode(PRIVATE),
     };
-    let mut new = tempfile::NamedTempFile::new_in(folder).map_err(unwritable)?;
+    // The error of the library names a file that nobody has heard of.
+    let unmade = |error: io::Error| {
+        unwritable(error.raw_os_error().map_or(error.kind().into(), io::Error::from_raw_os_error))
+    };
+    let mut new = tempfile::NamedTempFile::new_in(folder).map_err(unmade)?;
     new.write_all(saved.after.as_bytes()).map_err(unwritable)?;
     new.as_file().set_permissions(mode).map_err(unwritable)?;
     new.as_file().sync_all().map_err(unwritable)?;

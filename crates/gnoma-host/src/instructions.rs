@@ -227,7 +227,8 @@ mod tests {
             assert!(found.parts.is_empty(), "{found:?}");
             found.warnings
         };
-        let noise: Vec<u8> = (0..3_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        let noise: Vec<u8> =
+            (0..3_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
         std::fs::write(&agents, noise).unwrap();
         assert_eq!(warned(), ["`AGENTS.md` is not text and was left out"]);
         std::fs::remove_file(&agents).unwrap();

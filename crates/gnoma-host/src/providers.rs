@@ -299,7 +299,8 @@ pub async fn try_new(project: &Project, new: &NewProvider) -> Result<Vec<String>
             None => return Err(unset_variable(variable)),
         },
         KeySource::Command(command) => {
-            let key = key_command::key(command, project.environment());
+            let wait = || project.notices.info(key_command::waiting(command, "--key-command"));
+            let key = key_command::key(command, project.environment(), &wait);
             let why = |why| HostError::failure(format!("`{command}` {why}"));
             Some(key.map_err(why)?)
         }

@@ -33,8 +33,8 @@ pub async fn rewind(project: &Project, how: &Rewind) -> Result<Outcome> {
     let session = past.session(how.session.as_deref()).await?.id;
     // Without checkpoints, a rewind of the conversation is done, and one of the files is refused.
     let wants_files = matches!(how.part, Part::Files | Part::Both);
-    let files = how.part != Part::Conversation
-        && (project.places.workspace.is_some() || wants_files);
+    let files =
+        how.part != Part::Conversation && (project.places.workspace.is_some() || wants_files);
     let conversation = how.part != Part::Files;
     let hindrance = project.places.checkpoint_hindrance(&project.keeping.checkpoints);
     if !how.dry_run {

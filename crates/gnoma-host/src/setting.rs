@@ -50,6 +50,15 @@ fn refuse_unknown(project: &Project, key: &str, value: &str) -> Result<()> {
     }
 }
 
+/// Describes who chose the model of a session, in brackets after its name. A session whose model was changed continues
+/// as if it had been begun with that one.
+pub(crate) fn describe_choice(origin: Origin) -> String {
+    match origin {
+        Origin::Flag => " (you chose it with /model or --model)".to_owned(),
+        origin => format!(" (set by {origin})"),
+    }
+}
+
 /// Says that the theme which is set does not exist; `None` where it does.
 pub(crate) fn unknown_theme(project: &Project) -> Option<String> {
     let set = project.explain("tui.theme").filter(|set| set.origin != Origin::Default)?;

@@ -25,15 +25,19 @@ pub(crate) fn of_providers(settings: &RoutingSettings) -> Vec<String> {
         ("models", provider.models.keys().collect()),
     ];
     for (table, keys) in tables {
-        all.extend(keys.into_iter().map(|name| (format!("provider.{table}.{name}"), name.as_str())));
+        all.extend(
+            keys.into_iter().map(|name| (format!("provider.{table}.{name}"), name.as_str())),
+        );
     }
     let pools: Vec<&String> = settings.arms.values().flat_map(|arm| &arm.pools).collect();
     let limits = settings.rate_limits.keys().filter(|name| !pools.contains(name));
     all.extend(limits.map(|name| (format!("rate_limits.{name}"), name.as_str())));
     let arms: Vec<_> = settings.arms.keys().filter_map(|id| Some((id, arm_named(id)?))).collect();
-    all.extend(arms.iter().filter(|(_, arm)| arm.provider != agents::PROVIDER).map(|(id, arm)| {
-        (format!("[[arms]] id = \"{id}\""), arm.provider.as_str())
-    }));
+    all.extend(
+        arms.iter()
+            .filter(|(_, arm)| arm.provider != agents::PROVIDER)
+            .map(|(id, arm)| (format!("[[arms]] id = \"{id}\""), arm.provider.as_str())),
+    );
     let unknown = all.into_iter().filter(|(_, name)| !names.iter().any(|known| known == name));
     let mut said: Vec<String> = unknown
         .map(|(key, name)| {

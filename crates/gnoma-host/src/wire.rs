@@ -31,6 +31,9 @@ pub fn load(spec: SessionSpec, notices: &Notices) -> Result<(SessionSpec, Loaded
     for said in idle(&spec) {
         notices.warning(said);
     }
+    for said in gnoma_net::unusable_proxies(|name| spec.environment.get(name)) {
+        notices.warning(said);
+    }
     Ok((spec, loaded))
 }
 

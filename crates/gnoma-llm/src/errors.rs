@@ -262,6 +262,9 @@ pub(crate) fn truncated(profile: &Profile) -> ProviderError {
     )
 }
 
+/// The system's words for a process that has as many files and connections open as it may.
+const TOO_MANY_FILES: &str = "Too many open files";
+
 /// No answer at all.
 pub(crate) fn from_net(profile: &Profile, error: &NetError) -> ProviderError {
     let kind = match error.kind {
@@ -273,6 +276,9 @@ pub(crate) fn from_net(profile: &Profile, error: &NetError) -> ProviderError {
         NetErrorKind::NoTls | NetErrorKind::NoHttp => ErrorKind::WrongServer,
     };
     let hint = match error.kind {
+        _ if error.to_string().contains(TOO_MANY_FILES) => {
+            "gnoma may not open more files: raise the limit of this shell, as in `ulimit -n 1024`, and retry.".to_owned()
+        }
         NetErrorKind::Certificate => remedy::of_certificate(profile, error.certificate_fault),
         kind => remedy::of_connection(profile, kind),
     };

@@ -256,9 +256,8 @@ async fn named(
     is_pinned: bool,
 ) -> Result<Found> {
     let mut names: Found = Vec::new();
-    let is_first_needed = is_pinned
-        || roster.arms.is_empty()
-        || is_default_open(maker.settings(), &roster.arms);
+    let is_first_needed =
+        is_pinned || roster.arms.is_empty() || is_default_open(maker.settings(), &roster.arms);
     if is_first_needed {
         match first::find(maker, http, &project.firewall, is_pinned).await {
             Ok(First { arm, told }) => names.push((arm, told)),

@@ -66,9 +66,7 @@ pub(super) fn note(
         ));
     }
     let (before, _) = named.split_once('/')?;
-    Some(format!(
-        "there is no provider `{before}`, so `{name}` is asked for the model `{model}`"
-    ))
+    Some(format!("there is no provider `{before}`, so `{name}` is asked for the model `{model}`"))
 }
 
 /// Refuses the model of another vendor.

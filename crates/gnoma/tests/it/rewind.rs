@@ -168,7 +168,10 @@ async fn without_checkpoints_only_the_conversation_goes_back() {
     let changes = world.run(&["changes"]).await;
     assert!(changes.code == Some(0) && changes.err.contains("changed no files"), "{changes:?}");
     let refused = world.run(&["rewind", "--files"]).await;
-    assert!(refused.code == Some(2) && refused.err.contains("`checkpoints.enabled`"), "{refused:?}");
+    assert!(
+        refused.code == Some(2) && refused.err.contains("`checkpoints.enabled`"),
+        "{refused:?}"
+    );
     let why = "files: not restored: no checkpoints are made (`checkpoints.enabled` is off)\n";
     let dry = world.run(&["rewind", "--dry-run"]).await;
     assert!(dry.out.contains(why), "{dry:?}");

@@ -182,6 +182,18 @@ pub async fn find_provider(provider: &Provider, http: &Http) -> Option<&'static 
     None
 }
 
+/// The models of a provider that are chosen without asking it, the best first: the one that is set, those that are listed
+/// for it, and its usual one.
+pub(super) fn candidates<'p>(
+    provider: &'p Provider,
+    name: &'p str,
+) -> impl Iterator<Item = &'p str> {
+    let known = KNOWN.iter().find(|known| known.name == name);
+    let usual = known.map(|known| known.default_model).filter(|model| !model.is_empty());
+    let listed = provider.models.get(name).into_iter().flatten().map(String::as_str);
+    provider.model.as_deref().into_iter().chain(listed).chain(usual)
+}
+
 /// The model and, where the server tells, what it is. Only servers of people's own are asked.
 async fn model(
     provider: &Provider,
@@ -191,10 +203,7 @@ async fn model(
     firewall: &Firewall,
 ) -> Result<(String, Told)> {
     let known = KNOWN.iter().find(|known| known.name == name);
-    let default = known.map(|known| known.default_model).filter(|model| !model.is_empty());
-    let listed = provider.models.get(name).into_iter().flatten().map(String::as_str);
-    let candidates = provider.model.as_deref().into_iter().chain(listed).chain(default);
-    let named = candidates.into_iter().find(|model| !off.contains(*model));
+    let named = candidates(provider, name).find(|model| !off.contains(*model));
     let is_listed = provider.models.get(name).is_some_and(|models| !models.is_empty());
     if named.is_none() && is_listed {
         return Err(all_turned_off(name));

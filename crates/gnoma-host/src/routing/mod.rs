@@ -243,8 +243,9 @@ pub async fn prepare(project: &Project, wanted: &Wanted) -> Result<Ready> {
 fn is_default_open(settings: &RoutingSettings, arms: &[ModelRef]) -> bool {
     let Some(default) = &settings.provider.default else { return false };
     let off = first::turned_off(settings, default);
-    let is_off = settings.provider.model.as_ref().is_some_and(|model| off.contains(model));
-    !is_off || !arms.iter().any(|arm| arm.provider == *default)
+    let usual = first::candidates(&settings.provider, default).next();
+    !usual.is_some_and(|usual| off.contains(usual))
+        || !arms.iter().any(|arm| arm.provider == *default)
 }
 
 /// The names of the arms; who was asked for, or is the configured one, first.

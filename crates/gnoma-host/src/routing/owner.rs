@@ -52,17 +52,20 @@ pub(super) fn note(
     let (ModelRef { provider: name, model }, provider) = (arm, &settings.provider);
     let named = overrides.model.as_deref().filter(|named| named == model)?;
     let is_listed = provider.models.get(name).is_some_and(|models| models.contains(model));
-    let is_expected = overrides.provider.is_some()
+    // Servers of many models have names of all makers, and names with slashes.
+    let serves_any =
+        KNOWN.iter().any(|known| known.name == *name) && !MAKERS.contains(&name.as_str());
+    let is_expected = serves_any
+        || overrides.provider.is_some()
         || is_listed
         || settings.arms.contains_key(&arm.to_string())
-        || PASSING_ON.contains(&name.as_str())
         || catalogue::lookup(name, model).is_some();
     if is_expected {
         return None;
     }
     if let Some(owner) = makers(model).next().filter(|owner| owner != name) {
         return Some(format!(
-            "`{owner}`, which makes `{model}`, is not set up, so `{name}` is asked for it"
+            "`{model}` is a model of `{owner}`, and `{name}` is asked for it; --model {owner}/{model} asks `{owner}`"
         ));
     }
     let (before, _) = named.split_once('/')?;

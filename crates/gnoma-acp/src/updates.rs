@@ -417,7 +417,8 @@ mod tests {
             retry_after: None,
             hint: None,
         };
-        let event = Event::Retrying { error, attempt: 2, wait_ms: 1_500, retracted: false };
+        let (attempt, wait_ms, retracted, limit) = (2, 1_500, false, None);
+        let event = Event::Retrying { error, attempt, wait_ms, retracted, limit };
         let mut out = Vec::new();
         Translator::default().event(&event, 1, &mut out);
         assert!(out[0]["content"]["text"].as_str().unwrap().contains("retrying in 2s"));

@@ -1,6 +1,6 @@
 //! What is wrong with a configuration, in words and with its place.
 
-use std::{collections::BTreeMap, fmt, path::Path, sync::Arc};
+use std::{collections::BTreeMap, fmt, io, path::Path, sync::Arc};
 
 use crate::{
     key::KeyPath,
@@ -83,6 +83,13 @@ impl fmt::Display for Place {
             Self::Flag(key) => write!(f, "command line, {key}"),
         }
     }
+}
+
+/// A failure of the system in its own words: without its number, and without a temporary file that a library names.
+pub(crate) fn system_words(error: &io::Error) -> String {
+    let words = error.to_string();
+    let end = [" (os error ", " at path "].iter().filter_map(|mark| words.find(mark)).min();
+    end.and_then(|end| words.get(..end)).unwrap_or(&words).to_owned()
 }
 
 /// How bad a finding is.

@@ -11,7 +11,7 @@ use std::{
 use crate::{
     env::{self, Environment},
     explain::{self, Explained},
-    finding::{ConfigError, Finding, Origin, Place, Report, Severity},
+    finding::{ConfigError, Finding, Origin, Place, Report, Severity, system_words},
     guard::{self, FileTrust},
     key::KeyPath,
     layer::{Layer, Merged},
@@ -277,7 +277,9 @@ impl Loader<'_> {
     ) -> Option<(Layer, FileTrust)> {
         let content = match paths::read(&path) {
             Ok(content) => content?,
-            Err(error) => return self.refuse_file(path, &format!("cannot be read: {error}")),
+            Err(error) => {
+                return self.refuse_file(path, &format!("cannot be read: {}", system_words(&error)));
+            }
         };
         let standing = standing(&content);
         let text = match String::from_utf8(content) {

@@ -32,13 +32,15 @@ pub(crate) struct NoProfile {
     pub(crate) hint: String,
 }
 
-/// The profile to use: the one asked for, else the default one, else none if there are none.
+/// The profile to use: the one asked for, else the default one, else none if there are none. One that is named
+/// must exist.
 pub(crate) fn choose(
     asked: Option<&str>,
     default: Option<&str>,
     available: &[String],
 ) -> Result<Option<String>, NoProfile> {
-    if asked.is_none() && available.is_empty() {
+    let named = asked.or(default);
+    if named.is_none() && available.is_empty() {
         return Ok(None);
     }
     let known = if available.is_empty() {
@@ -47,7 +49,7 @@ pub(crate) fn choose(
         format!("there are {}", available.join(", "))
     };
     let refuse = |message: String| Err(NoProfile { message, hint: known.clone() });
-    match asked.or(default) {
+    match named {
         None => refuse("no profile is chosen".to_owned()).map_err(|no| NoProfile {
             hint: format!("give --profile NAME or set default_profile; {known}"),
             ..no
@@ -76,7 +78,8 @@ mod tests {
         assert_eq!(chosen(None, None, &there), None);
         assert_eq!(chosen(Some("../evil"), None, &there), None);
         assert_eq!(chosen(Some("play"), None, &there), None);
-        assert_eq!(chosen(None, Some("home"), &[]), Some(None), "off without profiles");
+        assert_eq!(chosen(None, None, &[]), Some(None), "off without profiles");
+        assert_eq!(chosen(None, Some("home"), &[]), None);
         assert_eq!(chosen(Some("work"), None, &[]), None);
         let refusal = choose(None, None, &there).unwrap_err();
         assert_eq!(

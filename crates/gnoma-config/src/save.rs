@@ -10,7 +10,7 @@ use std::{
 
 use crate::{
     edit::{self, Change, EditError},
-    finding::ConfigError,
+    finding::{ConfigError, system_words},
     key::KeyPath,
     load,
     paths::{self, MAX_CONFIG_BYTES},
@@ -42,7 +42,7 @@ impl Saved {
 #[derive(Debug, thiserror::Error)]
 pub enum SaveError {
     /// It cannot be read.
-    #[error("it cannot be read: {0}")]
+    #[error("it cannot be read: {}", system_words(.0))]
     Unreadable(io::Error),
     /// It is not text.
     #[error("it is not UTF-8 text; fix it or move it away first")]
@@ -66,7 +66,7 @@ pub enum SaveError {
     #[error("another program changed it at the same time; retry")]
     ChangedMeanwhile,
     /// It cannot be written.
-    #[error("it cannot be written: {0}")]
+    #[error("it cannot be written: {}", system_words(.0))]
     Unwritable(io::Error),
 }
 

@@ -20,7 +20,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use gnoma_core::{Effort, Secret, ThinkingMode, session::PermissionMode};
 
-use crate::{env::bare_key, key::KeyPath, layer::Merged, value::Value};
+use crate::{env::bare_key, finding::Place, key::KeyPath, layer::Merged, value::Value};
 
 pub(crate) use self::rules::RULES;
 use self::section::Section;
@@ -83,6 +83,8 @@ pub struct Settings {
 pub struct Provider {
     /// The provider, if one is set.
     pub default: Option<String>,
+    /// What to change to change the provider; `None` where the command line names it.
+    pub default_source: Option<ValueSource>,
     /// The model, if one is set.
     pub model: Option<String>,
     /// Most tokens of one answer.
@@ -166,6 +168,8 @@ pub struct Rule {
     pub about: About,
     /// What the rule says.
     pub action: Action,
+    /// Where it was written: its first field.
+    pub place: Place,
 }
 
 /// What a rule is about.
@@ -355,6 +359,7 @@ impl Provider {
     fn from_layers(layers: &Merged) -> Self {
         Self {
             default: layers.text("provider.default"),
+            default_source: source::of_key(layers, "provider.default"),
             model: layers.text("provider.model"),
             max_tokens: layers.count("provider.max_tokens"),
             temperature: layers.number("provider.temperature"),
@@ -468,7 +473,11 @@ fn entries<T>(
 }
 
 fn rules(layers: &Merged) -> Vec<Rule> {
-    entries(layers, "permission.rules", |field| {
+    let list = Section::at(layers, "permission.rules");
+    let read = |index| {
+        let rule = list.item(index);
+        let place = layers.first_within(rule.path())?.place.clone();
+        let field = |name: &str| rule.text(name);
         let about = match (field("rule"), field("tool")) {
             (None, Some(tool)) => {
                 About::Text { tool, pattern: field("pattern").unwrap_or_default() }
@@ -481,6 +490,7 @@ fn rules(layers: &Merged) -> Vec<Rule> {
             "ask" => Action::Ask,
             _ => Action::Deny,
         };
-        Some(Rule { about, action })
-    })
+        Some(Rule { about, action, place })
+    };
+    (0..layers.list_length("permission.rules")).filter_map(read).collect()
 }

@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{guard::FileTrust, paths, pin::pin, text::quote};
+use crate::{finding::system_words, guard::FileTrust, paths, pin::pin, text::quote};
 
 const FILE: &str = "trusted.toml";
 const FOLDERS: &str = "folders";
@@ -22,7 +22,7 @@ const HEADER: &str =
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
     /// The store cannot be read.
-    #[error("cannot read `{}`: {cause}", path.display())]
+    #[error("cannot read `{}`: {}", path.display(), system_words(cause))]
     Read {
         /// The store's file.
         path: PathBuf,
@@ -42,7 +42,7 @@ pub enum TrustError {
         path: PathBuf,
     },
     /// The store cannot be written.
-    #[error("cannot write `{}`: {cause}", path.display())]
+    #[error("cannot write `{}`: {}", path.display(), system_words(cause))]
     Write {
         /// The store's file.
         path: PathBuf,

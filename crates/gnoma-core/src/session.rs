@@ -5,11 +5,13 @@ use std::{fmt, str::FromStr, sync::Arc};
 use serde::{Deserialize, Serialize};
 
 mod answer;
+mod attempt;
 mod context;
 mod outcome;
 
 pub use self::{
     answer::{Inquiry, NotableChange, PermissionAnswer, Scope},
+    attempt::{AttemptLimit, describe_attempt},
     context::{ContextUse, Fullness},
     outcome::Outcome,
 };
@@ -455,6 +457,9 @@ pub enum Event {
         /// Text and thinking of the broken answer were shown and count no more.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         retracted: bool,
+        /// What limits the attempts; older servers do not tell.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit: Option<AttemptLimit>,
     },
     /// No part of an answer has arrived for some time.
     Waiting {

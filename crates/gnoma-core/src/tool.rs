@@ -308,6 +308,24 @@ pub enum MachineView {
 /// it.
 pub const ON_TRIAL: &str = "it runs on trial first";
 
+/// How the line of a result begins that says what became of changes that were made on trial.
+const TRIAL_LINE: &str = "[ran on trial; ";
+
+/// Describes the files that a command changed on trial and that were not kept, by the result of its call, as in
+/// `on trial; out.txt was not kept`; `None` if there are none.
+#[must_use]
+pub fn unkept_trial_changes(result: &str) -> Option<String> {
+    /// After the output there are a few lines about the trial, and what a command writes must not look like one.
+    const MAX_LINES_AFTER_OUTPUT: usize = 4;
+    let last_lines = result.trim_end().lines().rev().take(MAX_LINES_AFTER_OUTPUT);
+    let told = last_lines.filter_map(|line| line.strip_prefix(TRIAL_LINE));
+    let unkept =
+        told.filter(|told| !told.contains(" was kept (") && !told.contains(" were kept ("));
+    let names = unkept.filter_map(|told| told.rsplit_once(" (")?.1.strip_suffix(")]")).next()?;
+    let verb = if names.contains(", ") { "were" } else { "was" };
+    Some(format!("on trial; {names} {verb} not kept"))
+}
+
 /// What happens to the changes of a command that ran on trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trial {

@@ -123,7 +123,12 @@ fn unusable(home: &Path, state: &Path) -> Option<String> {
     match access {
         Ok(()) => None,
         Err(_) if is_missing => Some("does not exist and cannot be created".to_owned()),
-        Err(error) => Some(format!("cannot be written ({}: {error})", there.display())),
+        Err(error) => {
+            let words = error.to_string();
+            // The system's number says nothing that its words do not.
+            let words = words.split(" (os error ").next().unwrap_or_default();
+            Some(format!("cannot be written ({}: {words})", there.display()))
+        }
     }
 }
 

@@ -184,23 +184,43 @@ fn is_ordinary_word(value: &str) -> bool {
     is_word && value.split('-').filter(|word| !word.is_empty()).count() < PHRASE_WORDS
 }
 
-/// Exceptions from the mode.
+/// The tools whose rules have a pattern in brackets.
+const PATTERN_TOOLS: [&str; 9] =
+    ["bash", "web", "mcp", "agent", "skill", "fs.read", "fs.write", "fs.edit", "fs.list"];
+
+/// The tool that a rule probably means, if its name is none of those that take a pattern.
+fn misspelled_tool(rule: &str) -> Option<&'static str> {
+    let (name, _) = rule.split_once('(')?;
+    let name = name.trim();
+    let is_known = PATTERN_TOOLS.contains(&name) || name.starts_with("fs.");
+    gnoma_config::nearest(name, PATTERN_TOOLS.into_iter()).filter(|_| !is_known)
+}
+
+/// Reads the exceptions from the permission mode.
+///
+/// # Errors
+/// A rule cannot be read: why, and where it is.
 pub fn permissions(settings: &GuardSettings) -> Result<Permissions> {
-    let rules = settings.permission.rules.iter().map(|rule| {
+    let rules = settings.permission.rules.iter().map(|rule| -> Result<Rule> {
         let action = match rule.action {
             Action::Allow => permission::RuleAction::Allow,
             Action::Ask => permission::RuleAction::Ask,
             Action::Deny => permission::RuleAction::Deny,
         };
-        match &rule.about {
-            About::Rule(text) => Rule::parse(action, text, Origin::User),
-            About::Text { tool, pattern } => Rule::configured(action, tool, pattern, Origin::User),
-        }
+        let (tool, read) = match &rule.about {
+            About::Rule(text) => (text, Rule::parse(action, text, Origin::User)),
+            About::Text { tool, pattern } => {
+                (tool, Rule::configured(action, tool, pattern, Origin::User))
+            }
+        };
+        read.map_err(|error| {
+            let near = misspelled_tool(tool);
+            let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+            let place = &rule.place;
+            HostError::usage(format!("cannot use `permission.rules` ({place}): {error}{near}"))
+        })
     });
-    let rules = rules
-        .collect::<Result<_, _>>()
-        .map_err(|error| HostError::usage(format!("cannot use `permission.rules`: {error}")))?;
-    let permissions = Permissions::new(rules);
+    let permissions = Permissions::new(rules.collect::<Result<_>>()?);
     Ok(if settings.permission.confirm_bypass { permissions.confirm_bypass() } else { permissions })
 }
 

@@ -12,6 +12,9 @@ use gnoma_extend::{instructions_in, rule_files};
 use self::reading::InstructionReader;
 pub use self::reading::{InstructionPart, Instructions};
 
+/// Names that are reported if they are no file where a folder has no instructions.
+const NAMED_LIKE_INSTRUCTIONS: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
+
 /// The person's own in another program's folder, below the home.
 const THEIRS: &str = ".claude/CLAUDE.md";
 /// The folder of rules, in the home and in the project.
@@ -28,7 +31,13 @@ pub fn find(cwd: &Path, config_dir: &Path, home: Option<&Path>) -> Instructions 
         reader.begin_farther();
         // Where the home is the project, that file and its rules are the person's.
         let is_home = home == Some(folder);
-        for path in instructions_in(folder) {
+        let found = instructions_in(folder);
+        if found.is_empty() {
+            for name in NAMED_LIKE_INSTRUCTIONS {
+                reader.warn_of_no_file(&folder.join(name), Some((&root, &real_root)));
+            }
+        }
+        for path in found {
             if !(is_home && path.ends_with(THEIRS)) {
                 reader.read(&path, Some((&root, &real_root)));
             }
@@ -201,7 +210,38 @@ mod tests {
         put(&project, ".env", "KEY=1");
         let found2 = found(project.path());
         assert_eq!(found2.parts.len(), 1);
-        assert_eq!(found2.warnings.len(), 2, "{:?}", found2.warnings);
+        assert_eq!(found2.warnings.len(), 3, "{:?}", found2.warnings);
+        assert!(
+            found2.warnings.contains(&"`@nobody/here.md` (CLAUDE.md:1) does not exist".to_owned()),
+            "{:?}",
+            found2.warnings
+        );
+    }
+
+    #[test]
+    fn instructions_that_are_no_text_file_are_named_once_and_left_out() {
+        let project = project();
+        let agents = project.path().join("AGENTS.md");
+        let warned = || {
+            let found = found(project.path());
+            assert!(found.parts.is_empty(), "{found:?}");
+            found.warnings
+        };
+        let noise: Vec<u8> =
+            (0..3_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        std::fs::write(&agents, noise).unwrap();
+        assert_eq!(warned(), ["`AGENTS.md` is not text and was left out"]);
+        std::fs::remove_file(&agents).unwrap();
+        std::os::unix::fs::symlink("/nowhere/at/all", &agents).unwrap();
+        assert_eq!(warned(), ["`AGENTS.md` is a link that leads nowhere and was left out"]);
+        std::fs::remove_file(&agents).unwrap();
+        std::fs::create_dir(&agents).unwrap();
+        assert_eq!(warned(), ["`AGENTS.md` is a folder and was left out"]);
+        std::fs::remove_dir(&agents).unwrap();
+        put(&project, "AGENTS.md", "see @nosuch.md and @types/node, @nosuch.md");
+        assert_eq!(found(project.path()).warnings, ["`@nosuch.md` (AGENTS.md:1) does not exist"]);
+        std::fs::write(&agents, b"Gr\xfc\xdfe aus K\xf6ln, in einer alten Kodierung").unwrap();
+        assert_eq!(found(project.path()).parts.len(), 1);
     }
 
     #[test]

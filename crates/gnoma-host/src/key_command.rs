@@ -18,6 +18,8 @@ use crate::Notices;
 
 /// How long a command may take: a person may have to unlock something.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long it may take before a notice says that it is waited for.
+const SILENCE: Duration = Duration::from_secs(2);
 /// Most that is read of what it prints.
 const MAX_BYTES: u64 = 16 << 10;
 
@@ -27,7 +29,8 @@ pub(crate) fn fill(provider: &mut Provider, environment: &Environment, notices: 
         if provider.api_keys.contains_key(name) {
             continue;
         }
-        match key(command, environment) {
+        let source = format!("provider.key_commands.{name}");
+        match key(command, environment, &|| notices.info(waiting(command, &source))) {
             Ok(key) => {
                 let key = Secret::new(bare_key(key.expose()).to_owned());
                 provider.api_keys.insert(name.clone(), key);
@@ -39,18 +42,29 @@ pub(crate) fn fill(provider: &mut Provider, environment: &Environment, notices: 
     }
 }
 
-/// The first line that `command` prints.
+/// Says that a command is waited for. `source`: what names it.
+pub(crate) fn waiting(command: &str, source: &str) -> String {
+    let most = duration::words(PATIENCE);
+    format!("waiting for `{command}` ({source}), up to {most}")
+}
+
+/// Returns the first line that `command` prints. `on_silence` is called once if it takes long.
 ///
 /// # Errors
 /// Why there is none; follows the name of the command.
-pub(crate) fn key(command: &str, environment: &Environment) -> Result<Secret<String>, String> {
-    key_within(PATIENCE, command, environment)
+pub(crate) fn key(
+    command: &str,
+    environment: &Environment,
+    on_silence: &dyn Fn(),
+) -> Result<Secret<String>, String> {
+    key_within((SILENCE, PATIENCE), command, environment, on_silence)
 }
 
 fn key_within(
-    patience: Duration,
+    (silence, patience): (Duration, Duration),
     command: &str,
     environment: &Environment,
+    on_silence: &dyn Fn(),
 ) -> Result<Secret<String>, String> {
     let mut child = Command::new("sh")
         .args(["-c", command])
@@ -66,7 +80,11 @@ fn key_within(
     let pid = Pid::from_child(&child);
     let (said, hears) = mpsc::channel();
     thread::spawn(move || said.send((printed(&mut child), child.wait())));
-    let Ok(((out, complaint), status)) = hears.recv_timeout(patience) else {
+    let heard = hears.recv_timeout(silence.min(patience)).or_else(|_| {
+        on_silence();
+        hears.recv_timeout(patience.saturating_sub(silence))
+    });
+    let Ok(((out, complaint), status)) = heard else {
         kill_process_group(pid, Signal::KILL).ok();
         return Err(format!("took longer than {}", duration::words(patience)));
     };
@@ -107,7 +125,7 @@ mod tests {
     fn asked(command: &str) -> Result<String, String> {
         let variables = [("PATH", "/usr/bin:/bin"), ("OF", "mine")];
         let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let key = key(command, &Environment::new(variables.into()));
+        let key = key(command, &Environment::new(variables.into()), &|| ());
         key.map(|key| key.expose().clone())
     }
 
@@ -118,8 +136,14 @@ mod tests {
         let command = format!("sleep 100 & echo $! > {}; wait", file.display());
         let environment =
             Environment::new([("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into());
-        let late = key_within(Duration::from_secs(1), &command, &environment).unwrap_err();
-        assert_eq!(late, "took longer than 1s");
+        let told = std::cell::Cell::new(0);
+        let times = (Duration::from_millis(200), Duration::from_secs(1));
+        let late = key_within(times, &command, &environment, &|| told.set(told.get() + 1));
+        assert_eq!((late.unwrap_err().as_str(), told.get()), ("took longer than 1s", 1));
+        assert_eq!(
+            waiting("sleep 60", "provider.key_commands.work"),
+            "waiting for `sleep 60` (provider.key_commands.work), up to 30s"
+        );
         let number = std::fs::read_to_string(&file).unwrap();
         let place = format!("/proc/{}/stat", number.trim());
         let runs = || std::fs::read_to_string(&place).is_ok_and(|stat| !stat.contains(") Z "));

@@ -67,6 +67,7 @@ mod timeline;
 mod trust_preview;
 mod trusted;
 mod unkept;
+pub mod unused_settings;
 pub mod usage;
 pub mod wire;
 

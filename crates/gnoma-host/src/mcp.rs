@@ -5,11 +5,12 @@ use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
+    time::Duration,
 };
 
 use gnoma_config::{FileTrust, pin, settings::McpServer, trust::Store};
 use gnoma_core::{
-    Secret, Tool,
+    Secret, Tool, duration,
     info::CommandInfo,
     protocol::{ClientServer, Environment, ServerAddress},
 };
@@ -17,11 +18,12 @@ use gnoma_engine::ToolUpdates;
 use gnoma_extend::mcp::{
     CleanText, Definition, Enclosure, Glance, Keyring, ServerOptions, ServerOrigin, ServerPrompt,
     ServerReach, ServerState, Servers, Standing, Surroundings, ToolMemory, check_server,
-    limits::MAX_FILE_BYTES, of_plugin, read_file,
+    limits::{MAX_FILE_BYTES, START_TIMEOUT},
+    of_plugin, read_file,
 };
 use gnoma_guard::firewall::Firewall;
 use gnoma_tools::Sandbox;
-use tokio::task::JoinSet;
+use tokio::{task::JoinSet, time::timeout};
 
 pub use crate::mcp_edit::{NewServer, add, remove};
 use crate::{
@@ -137,6 +139,22 @@ fn tell_prompts(glance: &Glance, notices: &Notices, told: &mut Vec<CommandInfo>)
 #[must_use]
 pub fn idle(project: &Project) -> Servers {
     Servers::idle(options(project, definitions(project), None))
+}
+
+/// How long servers may take to answer before a notice says that they are waited for.
+const SILENCE: Duration = Duration::from_secs(2);
+
+/// Connects to the server of that name and says how it is then; a notice tells of a long wait.
+pub async fn connected(project: &Project, name: &str) -> Vec<Standing> {
+    let servers = idle(project);
+    let connecting = servers.connected(Some(name));
+    tokio::pin!(connecting);
+    if let Ok(standings) = timeout(SILENCE, &mut connecting).await {
+        return standings;
+    }
+    let most = duration::words(START_TIMEOUT);
+    project.notices.info(format_args!("waiting for the MCP server `{name}`, up to {most}"));
+    connecting.await
 }
 
 /// The connections over which servers are reached that are no programs.

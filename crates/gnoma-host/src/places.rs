@@ -5,7 +5,7 @@
 
 use std::{
     borrow::Cow,
-    fs, io,
+    fmt, fs, io,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -30,6 +30,30 @@ const RESCUED: &str = "db.rescued";
 /// Most checkpoints of one workspace; their age and size are settings.
 const MAX_CHECKPOINTS: usize = 10_000;
 
+/// A folder that contains more than one project, so that no checkpoints of it are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WideFolder {
+    /// The whole file system.
+    Root,
+    /// The folder of all programs' temporary files.
+    Temporary(&'static str),
+    /// A home folder.
+    Home,
+    /// A folder that contains home folders.
+    AroundHome,
+}
+
+impl fmt::Display for WideFolder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Root => f.write_str("`/`"),
+            Self::Temporary(folder) => write!(f, "`{folder}`, which all programs use"),
+            Self::Home => f.write_str("a home folder"),
+            Self::AroundHome => f.write_str("a folder that contains home folders"),
+        }
+    }
+}
+
 /// The places of one project.
 #[derive(Clone, Debug)]
 pub struct Places {
@@ -42,6 +66,8 @@ pub struct Places {
     pub vault: PathBuf,
     /// The folder whose files are saved; `None` if it would be too broad.
     pub workspace: Option<PathBuf>,
+    /// Why the folder would be too broad.
+    wide: Option<WideFolder>,
     /// The project that has come to be around this one since sessions of this one are kept.
     pub around: Option<PathBuf>,
     /// Takes the place of the state folder for what commands leave, where nothing may be saved.
@@ -83,9 +109,10 @@ impl Places {
         sessions.extend(&keeping.profile);
         let narrow = |folder: &&Path| !is_too_wide(folder, home.as_deref());
         let workspace = [project, cwd].into_iter().find(narrow).map(Path::to_owned);
+        let wide = wide_folder(cwd, home.as_deref());
         let (project, excludes) = (project.to_owned(), environment.git_excludes());
         let memory = memory(keeping.privacy);
-        Self { project, sessions, vault, workspace, around: None, memory, excludes }
+        Self { project, sessions, vault, workspace, wide, around: None, memory, excludes }
     }
 
     /// Whether there is a database, or a finished rescue of one.
@@ -121,11 +148,24 @@ impl Places {
     /// The files as they were kept.
     pub fn open(&self, settings: &Checkpoints) -> Result<Workspace> {
         let Some(root) = &self.workspace else {
-            let text = "no checkpoints here: the folder contains a home folder; work in a project's folder";
-            return Err(HostError::usage(text));
+            let why = self.wide_reason();
+            return Err(HostError::usage(format!("{why}; work in a project's folder")));
         };
         let vault = Vault::open(&self.vault, self.checkpoints(settings))?;
         Ok(vault.workspace(root)?)
+    }
+
+    /// Why no checkpoints of these files are made, as a clause; `None` if they are.
+    pub fn checkpoint_hindrance(&self, settings: &Checkpoints) -> Option<String> {
+        if !settings.enabled {
+            return Some("no checkpoints are made (`checkpoints.enabled` is off)".to_owned());
+        }
+        self.workspace.is_none().then(|| self.wide_reason())
+    }
+
+    fn wide_reason(&self) -> String {
+        let folder = self.wide.unwrap_or(WideFolder::AroundHome);
+        format!("no checkpoints are kept in {folder}")
     }
 
     /// How the files are kept.
@@ -168,10 +208,19 @@ fn configured(folder: &str, project: &Path, home: Option<&Path>) -> PathBuf {
 
 /// Whether a folder holds more than anybody's project: the system, all homes, or a whole home.
 pub(crate) fn is_too_wide(folder: &Path, home: Option<&Path>) -> bool {
-    let temporary = ["/tmp", "/var/tmp"].map(Path::new);
-    folder.parent().is_none()
-        || temporary.contains(&folder)
-        || home.is_some_and(|home| home.starts_with(folder))
+    wide_folder(folder, home).is_some()
+}
+
+fn wide_folder(folder: &Path, home: Option<&Path>) -> Option<WideFolder> {
+    if folder.parent().is_none() {
+        return Some(WideFolder::Root);
+    }
+    let temporary = ["/tmp", "/var/tmp"].into_iter().find(|known| folder == Path::new(known));
+    if let Some(temporary) = temporary {
+        return Some(WideFolder::Temporary(temporary));
+    }
+    let home = home.filter(|home| home.starts_with(folder))?;
+    Some(if home == folder { WideFolder::Home } else { WideFolder::AroundHome })
 }
 
 /// Takes secrets out of what people and models say. Signatures and pictures are of use only

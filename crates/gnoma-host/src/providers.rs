@@ -87,6 +87,8 @@ pub async fn providers(project: &Project) -> Vec<ProviderState> {
     let provider = &project.routing.provider;
     let mut seen = BTreeSet::new();
     let mut names = named(provider);
+    // One that does not exist is reported as such. Others have the model in the same setting.
+    names.extend(provider.default.clone().filter(|name| !name.contains('/')));
     names.retain(|name| seen.insert(name.clone()));
     let asked = names.into_iter().map(|name| async move {
         let is_default = provider.default.as_ref() == Some(&name);
@@ -116,6 +118,9 @@ async fn answer(project: &Project, profile: Profile) -> Answer {
             let text = text.strip_prefix(&format!("{}: ", error.provider)).unwrap_or(&text);
             let names_it = text.contains(&url);
             Answer::Unusable(if names_it { text.to_owned() } else { format!("{url}: {text}") })
+        }
+        Ok(Ok(models)) if models.is_empty() => {
+            Answer::Unusable(format!("answers at {url}, but lists no model"))
         }
         Ok(Ok(models)) => {
             Answer::Models { url, models: models.into_iter().map(|model| model.id).collect() }
@@ -291,10 +296,11 @@ pub async fn try_new(project: &Project, new: &NewProvider) -> Result<Vec<String>
         KeySource::None => None,
         KeySource::Variable(variable) => match project.environment().get(variable) {
             Some(key) => Some(Secret::new(key.to_owned())),
-            None => return Err(HostError::usage(format!("the variable `{variable}` is not set"))),
+            None => return Err(unset_variable(variable)),
         },
         KeySource::Command(command) => {
-            let key = key_command::key(command, project.environment());
+            let wait = || project.notices.info(key_command::waiting(command, "--key-command"));
+            let key = key_command::key(command, project.environment(), &wait);
             let why = |why| HostError::failure(format!("`{command}` {why}"));
             Some(key.map_err(why)?)
         }
@@ -316,11 +322,38 @@ pub async fn try_new(project: &Project, new: &NewProvider) -> Result<Vec<String>
     })
 }
 
+/// Whether a variable of the environment can have this name.
+fn is_variable_name(name: &str) -> bool {
+    let is_letter = |c: char| c.is_ascii_alphabetic() || c == '_';
+    name.starts_with(is_letter) && name.chars().all(|c| is_letter(c) || c.is_ascii_digit())
+}
+
+/// The error of a variable that is not set. It is named only if it looks like a variable: a key may have been given in
+/// its place.
+fn unset_variable(name: &str) -> HostError {
+    /// No longer word without `_` is usual for a variable.
+    const MAX_WORD_BYTES: usize = 15;
+    let is_upper = !name.contains(|c: char| c.is_ascii_lowercase());
+    let is_word = name.contains('_') || name.len() <= MAX_WORD_BYTES;
+    if is_variable_name(name) && is_upper && is_word {
+        return HostError::usage(format!("the variable `{name}` is not set"));
+    }
+    HostError::usage(
+        "--key-env takes the name of a variable that holds the key, such as MISTRAL_API_KEY, and no variable has the \
+         given name; --key-stdin reads the key itself",
+    )
+}
+
 /// Writes a provider into the person's own settings; returns a sentence that says where.
 ///
 /// # Errors
 /// The file cannot be changed; it is as it was then.
 pub fn add_new(project: &Project, new: &NewProvider) -> Result<String> {
+    if let KeySource::Variable(variable) = &new.key
+        && !is_variable_name(variable)
+    {
+        return Err(unset_variable(variable));
+    }
     let name = new.name.as_str();
     let set = |table: &str, value: String| Change::set(&["provider", table, name], value);
     let mut changes = Vec::new();
@@ -433,6 +466,17 @@ pub fn remove(project: &Project, name: &str) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_key_in_place_of_a_variable_is_not_shown() {
+        for key in ["sk-abc123", "gsk_abcDEF", "AIzaSyA", "AKIAIOSFODNN7EXAMPLE", "a b"] {
+            let said = unset_variable(key).to_string();
+            assert!(said.contains("name of a variable") && !said.contains(key), "{said}");
+        }
+        for name in ["MISTRAL_API_KEY", "TOKEN"] {
+            assert!(unset_variable(name).to_string().contains(name), "{name}");
+        }
+    }
 
     #[test]
     fn a_model_is_meant_by_its_id_or_by_that_without_a_version() {

@@ -31,11 +31,12 @@ pub async fn rewind(project: &Project, how: &Rewind) -> Result<Outcome> {
     }
     let past = Past::open(project)?;
     let session = past.session(how.session.as_deref()).await?.id;
-    // Where no files are kept, only who asks for them is told.
-    let has_files =
-        project.places.workspace.is_some() || matches!(how.part, Part::Files | Part::Both);
-    let files = how.part != Part::Conversation && has_files;
+    // Without checkpoints, a rewind of the conversation is done, and one of the files is refused.
+    let wants_files = matches!(how.part, Part::Files | Part::Both);
+    let files =
+        how.part != Part::Conversation && (project.places.workspace.is_some() || wants_files);
     let conversation = how.part != Part::Files;
+    let hindrance = project.places.checkpoint_hindrance(&project.keeping.checkpoints);
     if !how.dry_run {
         take(&past, &session).await?;
     }
@@ -47,13 +48,23 @@ pub async fn rewind(project: &Project, how: &Rewind) -> Result<Outcome> {
         Some(workspace) => goal.files(workspace)?,
         None => None,
     };
+    if let Some(why) = hindrance.as_ref().filter(|_| wants_files && target.is_none()) {
+        return Err(HostError::usage(format!("the files cannot be rewound: {why}")));
+    }
+    // What is said where no checkpoint is there to restore.
+    let no_files = match &hindrance {
+        _ if how.part == Part::Conversation => String::new(),
+        Some(why) => format!("files: not restored: {why}\n"),
+        None if how.dry_run => "files: no changes\n".to_owned(),
+        None => "files: nothing to restore\n".to_owned(),
+    };
     let files = workspace.as_ref().zip(target).map(|(workspace, target)| Going {
         workspace,
         target,
         starts: &starts,
     });
     if how.dry_run {
-        return plan(&session, &goal, files, conversation).map(Outcome::Done);
+        return plan(&session, &goal, files, conversation, &no_files).map(Outcome::Done);
     }
     let restored = match files {
         Some(going) => going.restore(how.overwrite)?,
@@ -71,8 +82,8 @@ pub async fn rewind(project: &Project, how: &Rewind) -> Result<Outcome> {
     text.push_str(&format!("rewound to before {}\n", goal.what));
     match &restored {
         Some(restored) => text.push_str(&summary(restored, how.redo())),
-        None if workspace.is_none() => (),
-        None => text.push_str("files: nothing to restore\n"),
+        None if target.is_some() => text.push_str("files: nothing to restore\n"),
+        None => text.push_str(&no_files),
     }
     if conversation || restored.is_some() {
         let to = if conversation { goal.before } else { path.last().map(|last| last.id) };
@@ -172,17 +183,19 @@ impl Goal {
     }
 }
 
-/// What a rewind would do.
+/// Describes what a rewind would do. `no_files`: what is said where there is no checkpoint to restore.
 fn plan(
     session: &SessionId,
     goal: &Goal,
     files: Option<Going<'_>>,
     conversation: bool,
+    no_files: &str,
 ) -> Result<String> {
     let mut text = format!("session {session} would be rewound to before {}\n", goal.what);
     text.push_str(&match files {
         Some(going) if !going.workspace.is_at(going.target)? => planned(going)?,
-        Some(_) | None => "files: no changes\n".to_owned(),
+        Some(_) => "files: no changes\n".to_owned(),
+        None => no_files.to_owned(),
     });
     if conversation {
         text.push_str("conversation: would be rewound\n");

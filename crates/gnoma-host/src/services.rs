@@ -370,8 +370,7 @@ impl Asked {
         match topic {
             Topic::Routing => {
                 let origin = self.project.explain("provider.default").map(|set| set.origin);
-                let origin =
-                    origin.map_or_else(String::new, |origin| format!(" (set by {origin})"));
+                let origin = origin.map_or_else(String::new, setting::describe_choice);
                 let text = match &self.model {
                     Some(model) => format!(
                         "Every call goes to {model}{origin}. Change it with /model or /provider"

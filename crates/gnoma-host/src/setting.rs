@@ -5,6 +5,7 @@ use std::path::Path;
 use gnoma_config::{
     Origin,
     edit::Change,
+    finding::Origin,
     load::check_value,
     paths, profile,
     save::{SaveError, save},
@@ -49,6 +50,30 @@ fn refuse_unknown(project: &Project, key: &str, value: &str) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// Describes who chose the model of a session, in brackets after its name. A session whose model was changed continues
+/// as if it had been begun with that one.
+pub(crate) fn describe_choice(origin: Origin) -> String {
+    match origin {
+        Origin::Flag => " (you chose it with /model or --model)".to_owned(),
+        origin => format!(" (set by {origin})"),
+    }
+}
+
+/// Says that the theme which is set does not exist; `None` where it does.
+pub(crate) fn unknown_theme(project: &Project) -> Option<String> {
+    let set = project.explain("tui.theme").filter(|set| set.origin != Origin::Default)?;
+    let name = set.value.trim_matches('"');
+    if THEMES.contains(&name) {
+        return None;
+    }
+    let near = gnoma_config::nearest(name, THEMES.iter().copied());
+    let near = near.map_or_else(
+        || format!("choose one of: {}", THEMES.join(", ")),
+        |near| format!("did you mean `{near}`?"),
+    );
+    Some(format!("`tui.theme` ({}): there is no theme `{name}`; {near}", set.place))
 }
 
 /// Sets `key`, as TOML writes it, in the file of that folder; returns a sentence that says where.

@@ -31,6 +31,9 @@ pub fn load(spec: SessionSpec, notices: &Notices) -> Result<(SessionSpec, Loaded
     for said in idle(&spec) {
         notices.warning(said);
     }
+    for said in gnoma_net::unusable_proxies(|name| spec.environment.get(name)) {
+        notices.warning(said);
+    }
     Ok((spec, loaded))
 }
 
@@ -249,8 +252,11 @@ fn unknown_provider(provider: &Provider, name: &str) -> HostError {
     let names: Vec<_> = known.chain(configured).collect();
     let near = gnoma_config::nearest(name, names.iter().copied());
     let near = near.map_or("known".to_owned(), |near| format!("did you mean `{near}`? Known"));
+    let is_default = provider.default.as_deref() == Some(name);
+    let source = provider.default_source.as_ref().filter(|_| is_default);
+    let source = source.map_or_else(String::new, |source| format!(", set by {source}"));
     HostError::usage(format!(
-        "unknown provider `{name}`; {near}: {}. For another server, set `provider.endpoints.{name}` to its address",
+        "unknown provider `{name}`{source}; {near}: {}. For another server, set `provider.endpoints.{name}` to its address",
         names.join(", ")
     ))
 }

@@ -224,7 +224,8 @@ impl Endpoint {
 
     async fn models(&self) -> Result<Vec<ModelInfo>, ProviderError> {
         let reply = self.exchange(self.dialect.models_path(), None).await?;
-        let reply = self.checked(reply).await.map_err(|refused| refused.error)?;
+        let reply = self.checked(reply).await;
+        let reply = reply.map_err(|refused| errors::refused_list(&self.profile, refused.error))?;
         let body = reply.into_bytes(MAX_MODELS_BYTES).await.map_err(|error| self.net(&error))?;
         if let Some(error) = errors::no_list(&self.profile, &body) {
             return Err(error);

@@ -169,6 +169,18 @@ pub(crate) fn misframed(profile: &Profile, why: String, begin: &[u8]) -> Provide
     ProviderError { kind: ErrorKind::WrongServer, ..error }
 }
 
+/// A refusal of the list of models. A server of one's own that does not know the request may have no list.
+pub(crate) fn refused_list(profile: &Profile, error: ProviderError) -> ProviderError {
+    if error.kind != ErrorKind::NotFound || profile.has_vendor_address() {
+        return error;
+    }
+    let hint = format!(
+        "The server of `{}` ({}) has no list of models: name one with --model, or set `provider.model`.",
+        profile.name, profile.base_url
+    );
+    error.with_hint(hint)
+}
+
 /// A list of models that is none: a page, nothing, or another server's words.
 pub(crate) fn no_list(profile: &Profile, body: &[u8]) -> Option<ProviderError> {
     if body.iter().all(u8::is_ascii_whitespace) {
@@ -250,6 +262,9 @@ pub(crate) fn truncated(profile: &Profile) -> ProviderError {
     )
 }
 
+/// The system's words for a process that has as many files and connections open as it may.
+const TOO_MANY_FILES: &str = "Too many open files";
+
 /// No answer at all.
 pub(crate) fn from_net(profile: &Profile, error: &NetError) -> ProviderError {
     let kind = match error.kind {
@@ -261,6 +276,9 @@ pub(crate) fn from_net(profile: &Profile, error: &NetError) -> ProviderError {
         NetErrorKind::NoTls | NetErrorKind::NoHttp => ErrorKind::WrongServer,
     };
     let hint = match error.kind {
+        _ if error.to_string().contains(TOO_MANY_FILES) => {
+            "gnoma may not open more files: raise the limit of this shell, as in `ulimit -n 1024`, and retry.".to_owned()
+        }
         NetErrorKind::Certificate => remedy::of_certificate(profile, error.certificate_fault),
         kind => remedy::of_connection(profile, kind),
     };

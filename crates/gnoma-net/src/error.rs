@@ -10,6 +10,11 @@ const NO_TLS: &str = "received corrupt message of type InvalidContentType";
 const NO_HTTP: &str = "invalid HTTP version parsed";
 /// The standard library's words for a name that gives no address; the system's stand behind them.
 const NO_NAME: &str = "failed to lookup address information: ";
+/// hyper's words for a connection that ended without a byte of an answer; it has no other sign.
+const CLOSED_UNHEARD: &str = "connection closed before message completed";
+/// The same in ours.
+pub(crate) const UNANSWERED: &str = "the server closed the connection before it answered";
+
 /// The words of the HTTP library for a proxy that makes no connection, and what they mean.
 const PROXY_WORDS: &[(&str, &str)] = &[
     ("tunnel error: unsuccessful", "the proxy refused to connect"),
@@ -132,6 +137,12 @@ fn in_words(cause: &str) -> String {
     if let Some((_, system)) = cause.split_once(NO_NAME) {
         return format!("the host name was not found ({system})");
     }
+    if cause.contains(CLOSED_UNHEARD) {
+        return UNANSWERED.to_owned();
+    }
+    if cause.contains("relative URL without a base") {
+        return "it does not begin with http:// or https://".to_owned();
+    }
     if let Some((_, words)) = PROXY_WORDS.iter().find(|(begin, _)| cause.starts_with(begin)) {
         return (*words).to_owned();
     }
@@ -171,6 +182,8 @@ mod tests {
                 "the host name was not found (Name or service not known)",
             ),
             ("tunnel error: unsuccessful", "the proxy refused to connect"),
+            ("connection closed before message completed", UNANSWERED),
+            ("relative URL without a base", "it does not begin with http:// or https://"),
         ] {
             assert_eq!(in_words(cause), words);
         }

@@ -6,6 +6,7 @@
 mod body;
 mod error;
 mod gzip;
+mod proxy;
 pub mod redirect;
 mod stream;
 mod trust;
@@ -33,10 +34,15 @@ use rustls::{
     pki_types::{CertificateDer, pem::PemObject as _},
 };
 
-use crate::{body::Pieces, error::explain, trust::ServerTrust};
+use crate::{
+    body::Pieces,
+    error::{UNANSWERED, explain},
+    trust::ServerTrust,
+};
 pub use crate::{
     error::{NetError, NetErrorKind},
     gzip::{Damaged, gzip_head},
+    proxy::unusable_proxies,
     stream::ByteStream,
     trust::CertificateFault,
 };
@@ -59,9 +65,6 @@ impl Default for HttpOptions {
         Self { connect_timeout, idle_timeout, ca_file: None }
     }
 }
-
-/// hyper's words for a connection that ended without a byte of an answer; it has no other sign.
-const CLOSED_UNHEARD: &str = "connection closed before message completed";
 
 /// One request.
 #[derive(Debug)]
@@ -202,7 +205,7 @@ impl Http {
         match self.send_once(&request, method.clone()).await {
             // A server may close a kept connection at the moment it is used again: nobody has heard
             // the request, and a new connection is due, not a wait.
-            Err(error) if error.message.contains(CLOSED_UNHEARD) => {
+            Err(error) if error.message.contains(UNANSWERED) => {
                 self.send_once(&request, method).await
             }
             sent => sent,

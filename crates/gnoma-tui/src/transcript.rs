@@ -19,7 +19,7 @@ use std::{borrow::Cow, collections::VecDeque, time::Instant};
 
 use gnoma_core::{
     CallId, Content, Event, Message, ModelRef, Role,
-    session::{NoticeLevel, SessionState},
+    session::{self, NoticeLevel, SessionState},
 };
 
 use crate::{
@@ -96,8 +96,9 @@ impl Transcript {
             | Event::Conferred { .. }
             | Event::Checking { .. }
             | Event::Checked { .. } => self.routing_event(event),
-            Event::Retrying { error, attempt, wait_ms, retracted } => {
-                self.retrying(error, *attempt, *wait_ms, *retracted);
+            Event::Retrying { error, attempt, wait_ms, retracted, limit } => {
+                let attempt = session::describe_attempt(*attempt, *limit);
+                self.retrying(error, &attempt, *wait_ms, *retracted);
             }
             Event::Continuing { time, most, joins } => self.continuing(*time, *most, *joins),
             Event::Notice { level, text } => self.notice(*level, text),

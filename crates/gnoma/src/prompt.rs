@@ -20,6 +20,8 @@ const MAX_STDIN_BYTES: usize = 16 << 20;
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Largest image that is sent along.
 const MAX_IMAGE_BYTES: u64 = 10 << 20;
+/// Begins a text as some editors and Windows programs write it.
+const BYTE_ORDER_MARK: char = '\u{FEFF}';
 /// Marks an image in a prompt: `[Image: /absolute/path]`.
 const IMAGE_MARK: &str = "[Image: ";
 
@@ -74,10 +76,11 @@ fn text(bytes: Vec<u8>) -> Result<String, HostError> {
     if bytes.contains(&0) {
         return refused("is not text");
     }
-    Ok(String::from_utf8(bytes).unwrap_or_else(|error| {
+    let text = String::from_utf8(bytes).unwrap_or_else(|error| {
         report::say("warning: standard input is not all UTF-8; the rest is shown as \u{FFFD}");
         String::from_utf8_lossy(error.as_bytes()).into_owned()
-    }))
+    });
+    Ok(text.strip_prefix(BYTE_ORDER_MARK).map_or_else(|| text.clone(), str::to_owned))
 }
 
 fn images(text: &str) -> Result<Vec<Content>> {
@@ -126,5 +129,6 @@ mod tests {
         assert!(refusal(vec![b'a'; MAX_STDIN_BYTES + 1]).contains("more than 16 MiB"));
         assert!(refusal(b"\x7fELF\x02\x00".to_vec()).contains("is not text"));
         assert_eq!(text(b"caf\xe9".to_vec()).unwrap(), "caf\u{FFFD}");
+        assert_eq!(text(b"\xef\xbb\xbfhello".to_vec()).unwrap(), "hello");
     }
 }

@@ -124,9 +124,17 @@ const SAFELIST: [Cow<'static, str>; 4] = [
 pub static ROWS: &[Row] = &[
     Row::new("default_profile", Text, "profile used without `--profile`"),
     // Provider
-    Row::new("provider.default", Text, "provider used without `--provider`")
-        .guarded(Trusted),
-    Row::new("provider.model", Text, "model used without `--model`"),
+    Row::new(
+        "provider.default",
+        Text,
+        "provider that routing starts from; a turn may go to another one that is set up, unless `router.mode` is `off`",
+    )
+    .guarded(Trusted),
+    Row::new(
+        "provider.model",
+        Text,
+        "model that routing starts from; a turn may go to another one, unless `router.mode` is `off`",
+    ),
     Row::new("provider.max_tokens", count(1), "maximum tokens of one answer")
         .or(|| Value::Integer(8192))
         .guarded(Trusted),

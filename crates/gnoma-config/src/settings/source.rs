@@ -2,7 +2,11 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use crate::{finding::Place, key::KeyPath, layer::Merged};
+use crate::{
+    finding::Place,
+    key::KeyPath,
+    layer::{Entry, Merged},
+};
 
 /// What a person changes to change a value: the variable or the setting that it came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,21 +38,32 @@ impl fmt::Display for ValueSource {
     }
 }
 
+/// Where the value of a key came from; `None` where it is not set, built in, or on the command line.
+pub(super) fn of_key(layers: &Merged, key: &str) -> Option<ValueSource> {
+    let path = KeyPath::dotted(key);
+    let entry = layers.entries().get(&path)?;
+    match entry.place {
+        Place::File { .. } | Place::Variable(_) => Some(source(&path, entry)),
+        Place::BuiltIn | Place::Flag(_) => None,
+    }
+}
+
 /// Where the entries of a table came from.
 pub(super) fn of_table(layers: &Merged, table: &str) -> BTreeMap<String, ValueSource> {
     let within = KeyPath::dotted(table);
     let entries = layers.entries().iter().filter(|(path, _)| path.is_within(&within));
     entries
-        .filter_map(|(path, entry)| {
-            let variable = match &entry.place {
-                Place::Variable(name) => Some(name.clone()),
-                Place::BuiltIn | Place::File { .. } | Place::Flag(_) => entry.variable.clone(),
-            };
-            let source = match variable {
-                Some(name) => ValueSource::Variable(name),
-                None => ValueSource::Setting { key: path.to_string(), place: entry.place.clone() },
-            };
-            Some((path.last_name()?.to_owned(), source))
-        })
+        .filter_map(|(path, entry)| Some((path.last_name()?.to_owned(), source(path, entry))))
         .collect()
+}
+
+fn source(path: &KeyPath, entry: &Entry) -> ValueSource {
+    let variable = match &entry.place {
+        Place::Variable(name) => Some(name.clone()),
+        Place::BuiltIn | Place::File { .. } | Place::Flag(_) => entry.variable.clone(),
+    };
+    match variable {
+        Some(name) => ValueSource::Variable(name),
+        None => ValueSource::Setting { key: path.to_string(), place: entry.place.clone() },
+    }
 }

@@ -17,9 +17,19 @@ fn the_default_profile_is_used_and_the_asked_for_one_wins() {
 
 #[test]
 fn profiles_are_off_without_any() {
-    let loaded = Home::new().user("default_profile = \"home\"\n").load();
+    let loaded = Home::new().user("provider.model = \"m\"\n").load();
     assert_eq!(loaded.profile, None);
     assert_eq!(loaded.findings, []);
+}
+
+#[test]
+fn a_default_profile_that_does_not_exist_is_an_error() {
+    let home = Home::new().user("default_profile = \"nosuch\"\n");
+    insta::assert_snapshot!(home.words(), @r#"
+    error: there is no profile `nosuch`
+      --> ~/config/config.toml:1:19
+    hint: put a file NAME.toml into the folder `profiles` next to config.toml
+    "#);
 }
 
 #[test]

@@ -241,8 +241,14 @@ impl Turn {
             // Tokens of a call that is made again were used all the same.
             self.count(answer.finish().usage, fx);
             let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-            let again = Event::Retrying { error, attempt: attempt + 1, wait_ms, retracted };
-            fx.push(Effect::Emit(again));
+            let limit = Some(self.limits.attempt_limit(&error, retracted, self.waited));
+            fx.push(Effect::Emit(Event::Retrying {
+                error,
+                attempt: attempt + 1,
+                wait_ms,
+                retracted,
+                limit,
+            }));
             fx.push(Effect::Sleep(wait));
             return Phase::Backoff { attempt };
         }

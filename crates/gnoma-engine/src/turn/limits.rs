@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gnoma_core::{ProviderError, error_policy::RetryRule};
+use gnoma_core::{ErrorKind, ProviderError, error_policy::RetryRule, session::AttemptLimit};
 
 use crate::context::Strategy;
 
@@ -108,6 +108,20 @@ impl Limits {
         (waited + wait <= self.patience).then_some(wait)
     }
 
+    /// What limits the attempts at a call that fails in this way. `waited` is how long all waits have taken.
+    pub(super) fn attempt_limit(
+        &self,
+        error: &ProviderError,
+        is_begun: bool,
+        waited: Duration,
+    ) -> AttemptLimit {
+        let left = self.patience.saturating_sub(waited);
+        self.most_attempts(error, is_begun).map_or_else(
+            || AttemptLimit::WaitMs(u64::try_from(left.as_millis()).unwrap_or(u64::MAX)),
+            AttemptLimit::Attempts,
+        )
+    }
+
     /// Most attempts at a call that fails in this way; `None` while patience lasts.
     fn most_attempts(&self, error: &ProviderError, is_begun: bool) -> Option<u32> {
         // A time-out that the server tells of is no silence.
@@ -115,6 +129,10 @@ impl Limits {
         let is_brief = self.first_byte.max(self.silence) <= SHORT_SILENCE;
         let most = match error.kind.policy().retry {
             RetryRule::Patient => return None,
+            // A server that answers without an error answers no better the next time.
+            RetryRule::Broken if !is_begun && error.kind == ErrorKind::Garbled => {
+                UNREADABLE_ATTEMPTS
+            }
             RetryRule::Broken => self.attempts,
             RetryRule::Unreadable if is_begun => self.attempts,
             RetryRule::Unreadable => UNREADABLE_ATTEMPTS,

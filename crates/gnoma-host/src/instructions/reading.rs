@@ -4,7 +4,7 @@
 use std::{
     collections::HashSet,
     fs::File,
-    io::Read as _,
+    io::{self, Read as _},
     path::{Path, PathBuf},
 };
 
@@ -121,7 +121,13 @@ impl<'h> InstructionReader<'h> {
         if is_link || depth > 0 && secret(&real).is_some() {
             return self.warn(format!("`{place}` was left out: it may contain secrets"));
         }
-        let Some((text, is_cut)) = taken(&real) else { return };
+        let (text, is_cut) = match taken(&real) {
+            Ok(Some(taken)) => taken,
+            Ok(None) => return self.warn(format!("`{place}` is not text and was left out")),
+            Err(error) => {
+                return self.warn(format!("`{place}` cannot be read and was left out: {error}"));
+            }
+        };
         if is_cut {
             let most = MAX_FILE_BYTES >> 10;
             self.warn(format!("`{place}` is longer than {most} KiB; its end was cut off"));
@@ -131,15 +137,30 @@ impl<'h> InstructionReader<'h> {
             return self.found.scoped.push((place, paths.join(", ")));
         }
         let imports = if depth < MAX_DEPTH { imports(&text) } else { Vec::new() };
+        let from = place.clone();
         let part = InstructionPart { place, is_users: project.is_none(), text: body };
         if !part.text.trim().is_empty() {
             self.found.parts.push(part);
         }
-        for import in imports {
-            if let Some(path) = self.imported(&import, path, project) {
+        for Import { line, path: import } in imports {
+            if let Some(path) = self.imported(&import, path, project, &format!("{from}:{line}")) {
                 self.read_at(&path, project, depth + 1);
             }
         }
+    }
+
+    /// Says why the file of a folder that is named like instructions cannot be read, if it is there and is no file.
+    pub(super) fn warn_of_no_file(&mut self, path: &Path, project: Option<Project<'_>>) {
+        let Ok(facts) = path.symlink_metadata() else { return };
+        let why = match path.metadata() {
+            Ok(target) if target.is_file() => return,
+            Ok(target) if target.is_dir() => "is a folder",
+            Ok(_) => "is not a regular file",
+            Err(_) if facts.is_symlink() => "is a link that leads nowhere",
+            Err(_) => return,
+        };
+        let place = self.place(path, project);
+        self.warn(format!("`{place}` {why} and was left out"));
     }
 
     /// The file that an import names, if there is one. A project cannot name the person's.
@@ -148,11 +169,18 @@ impl<'h> InstructionReader<'h> {
         import: &str,
         from: &Path,
         project: Option<Project<'_>>,
+        place: &str,
     ) -> Option<PathBuf> {
         let named = match (import.strip_prefix("~/"), self.home) {
             (Some(below), Some(home)) => home.join(below),
             _ => from.parent()?.join(import),
         };
+        if is_named_like_text(import) && !named.exists() {
+            let text = format!("`@{}` ({place}) does not exist", in_a_line(Path::new(import)));
+            if !self.found.warnings.contains(&text) {
+                self.warn(text);
+            }
+        }
         named.is_file().then_some(named).filter(|named| {
             let is_own = project.is_none_or(|(_, root)| {
                 named.canonicalize().is_ok_and(|real| real.starts_with(root))
@@ -211,18 +239,37 @@ impl<'h> InstructionReader<'h> {
     }
 }
 
-/// The beginning of a file, and whether there is more.
-fn taken(real: &Path) -> Option<(String, bool)> {
+/// Whether a name behind `@` means a file of words: names of packages and people look alike otherwise.
+fn is_named_like_text(import: &str) -> bool {
+    [".md", ".mdc", ".txt"].iter().any(|ending| import.ends_with(ending))
+}
+
+/// Whether characters are those of a program, a picture or an archive: text has no NUL, and little that cannot be
+/// decoded or shown.
+fn is_binary(text: &str) -> bool {
+    /// One odd character in so many is more than an old encoding makes.
+    const MAX_ODD_SHARE: usize = 10;
+    let is_odd = |c: &char| *c == char::REPLACEMENT_CHARACTER || c.is_control();
+    let is_layout = |c: &char| matches!(c, '\n' | '\t' | '\r' | '\u{c}' | '\u{1b}');
+    let odd = text.chars().filter(|c| is_odd(c) && !is_layout(c)).count();
+    text.contains('\0') || odd * MAX_ODD_SHARE > text.chars().count()
+}
+
+/// Reads the beginning of a file, and whether there is more; `None` if it is not text.
+fn taken(real: &Path) -> io::Result<Option<(String, bool)>> {
     let mut bytes = Vec::new();
-    File::open(real).ok()?.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes).ok()?;
+    File::open(real)?.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes)?;
     let is_cut = bytes.len() > MAX_FILE_BYTES;
     let text = written_text::decode(bytes);
     let mut text = text.unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into());
+    if is_binary(&text) {
+        return Ok(None);
+    }
     let is_cut = is_cut || text.len() > MAX_FILE_BYTES;
     if is_cut {
         text.truncate(cut::head(&text, MAX_FILE_BYTES).len());
     }
-    Some((text, is_cut))
+    Ok(Some((text, is_cut)))
 }
 
 /// What a file says, without the fields before it, and the paths that these say it is for.
@@ -247,10 +294,17 @@ fn body(text: &str) -> (String, Vec<String>) {
     (rest.to_owned(), paths)
 }
 
+/// A path behind `@`.
+struct Import {
+    /// Its line in the file, from 1.
+    line: usize,
+    path: String,
+}
+
 /// The paths behind `@` that stand apart and in no code.
-fn imports(text: &str) -> Vec<String> {
+fn imports(text: &str) -> Vec<Import> {
     let (mut all, mut is_code) = (Vec::new(), false);
-    for line in text.lines() {
+    for (number, line) in (1..).zip(text.lines()) {
         if line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~") {
             is_code = !is_code;
             continue;
@@ -262,7 +316,8 @@ fn imports(text: &str) -> Vec<String> {
         for words in line.split('`').step_by(2) {
             let paths = words.split_whitespace().filter_map(|word| word.strip_prefix('@'));
             let paths = paths.map(|path| path.trim_end_matches([',', ';', ':', ')', '.']));
-            all.extend(paths.filter(|path| path.contains(['.', '/'])).map(str::to_owned));
+            let paths = paths.filter(|path| path.contains(['.', '/']));
+            all.extend(paths.map(|path| Import { line: number, path: path.to_owned() }));
         }
     }
     all

@@ -5,11 +5,26 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use gnoma_core::store::{Checkpoints, Stored};
+use gnoma_core::store::{Checkpoints, StoreError, StoreErrorKind, Stored};
 use gnoma_store::checkpoint::Checkpointer;
 
 use super::{begun::Begun, late::Late};
 use crate::{Project, isolation, shared::Workplace};
+
+/// The checkpoints of a folder that is too broad for them. Each attempt fails with the reason, so that the session
+/// tells the person before the first change.
+pub(super) struct NoCheckpoints {
+    pub(super) why: String,
+}
+
+impl Checkpoints for NoCheckpoints {
+    fn prepare(&self) {}
+
+    fn keep(&self, _label: String) -> Stored<'_, String> {
+        let error = StoreError::new(StoreErrorKind::NotFound, self.why.clone());
+        Box::pin(async move { Err(error) })
+    }
+}
 
 /// The files of a workspace.
 pub(super) struct Files {

@@ -20,7 +20,7 @@ use gnoma_store::Store;
 
 pub use self::begun::Begun;
 use self::{
-    files::Files,
+    files::{Files, NoCheckpoints},
     late::{Late, LateStore},
     result_store::LateResultStore,
 };
@@ -31,6 +31,8 @@ use crate::{Notices, Project, clock::Clock, shared::Workplace};
 pub struct Kept {
     store: Option<Late<Store>>,
     files: Option<Arc<Files>>,
+    /// Why the folder has no checkpoints although the settings want them.
+    no_checkpoints: Option<Arc<NoCheckpoints>>,
     begun: Begun,
     clock: Clock,
     tidying: Option<tidy::Tidying>,
@@ -49,8 +51,11 @@ impl Kept {
             return kept;
         }
         let files = files(project, &kept.begun);
+        let settings = &project.keeping.checkpoints;
+        let hindrance = project.places.checkpoint_hindrance(settings).filter(|_| settings.enabled);
+        let no_checkpoints = hindrance.map(|why| Arc::new(NoCheckpoints { why }));
         let tidying = tidy::Tidying::new(&project.keeping.session, Arc::clone(&kept.begun));
-        Self { files, tidying: Some(tidying), ..kept }
+        Self { files, no_checkpoints, tidying: Some(tidying), ..kept }
     }
 
     /// The same for a session that the stored session `parent` starts under a name: its files are kept with
@@ -107,11 +112,12 @@ impl Kept {
         let begun = self.begun();
         let store = self.session_store(id, is_reopened).map(|store| (store, continued));
         let (files, clock) = (self.files.clone(), self.clock.clone());
+        let none = || self.no_checkpoints.clone().map(|none| -> Arc<dyn Checkpoints> { none });
         Keeping {
             store,
             begun: Box::new(move |id| drop(begun.set(id.clone()))),
             result_store: self.result_store(),
-            checkpoints: files.map(|files| -> Arc<dyn Checkpoints> { files }),
+            checkpoints: files.map(|files| -> Arc<dyn Checkpoints> { files }).or_else(none),
             is_told: self.is_told,
             now_ms: Box::new(move || clock.now_ms()),
             ..Keeping::default()

@@ -1,9 +1,9 @@
 //! Who is asked where nothing is routed: the arm that flags, environment and settings name, else the
 //! first that answers.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
-use gnoma_config::settings::Provider;
+use gnoma_config::settings::{Provider, arm_named};
 use gnoma_core::{
     ModelRef,
     protocol::{Overrides, SessionSpec},
@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use super::{
     arms::{Maker, Told},
-    owner,
+    owner::{self, PASSING_ON},
     roster::Left,
     slm,
 };
@@ -100,9 +100,6 @@ fn alone(provider: &Provider, overrides: &Overrides) -> Option<String> {
     named.or(provider.model.as_ref().filter(|_| provider.default.is_none())).cloned()
 }
 
-/// Providers that pass calls on, and name each model by its vendor and a slash.
-const PASSING_ON: &[&str] = &["openrouter"];
-
 /// Provider and model of a name that has both: the call goes there, or nowhere. Ids of models may have slashes of
 /// their own, so a model that the default provider has or may have is its own.
 fn split(provider: &Provider, named: &str) -> Option<(String, String)> {
@@ -124,8 +121,21 @@ fn split(provider: &Provider, named: &str) -> Option<(String, String)> {
     (is_provider && !is_own).then(|| (before.to_owned(), model.to_owned()))
 }
 
-/// Finds it. Only servers on this machine are asked, unless nothing else tells a model.
-pub(super) async fn find(maker: &mut Maker, http: &Http, firewall: &Firewall) -> Result<First> {
+/// The models of a provider that `[[arms]]` turns off.
+pub(super) fn turned_off(settings: &RoutingSettings, provider: &str) -> BTreeSet<String> {
+    let off = settings.arms.iter().filter(|(_, arm)| !arm.enabled);
+    let off = off.filter_map(|(name, _)| arm_named(name));
+    off.filter(|arm| arm.provider == provider).map(|arm| arm.model).collect()
+}
+
+/// Finds the arm that is asked first. Only servers on this machine are asked, unless nothing else tells a model.
+/// A model that is turned off is not chosen, unless it `is_pinned`: named for this run.
+pub(super) async fn find(
+    maker: &mut Maker,
+    http: &Http,
+    firewall: &Firewall,
+    is_pinned: bool,
+) -> Result<First> {
     let default = maker.settings().provider.default.clone();
     let name = match default {
         Some(name) => name,
@@ -147,7 +157,9 @@ pub(super) async fn find(maker: &mut Maker, http: &Http, firewall: &Firewall) ->
         owner::check(&maker.settings().provider, &name, model)?;
     }
     let connection = maker.connection(&name)?;
-    let (model, told) = model(&maker.settings().provider, &name, &connection, firewall).await?;
+    let settings = maker.settings();
+    let off = if is_pinned { BTreeSet::new() } else { turned_off(settings, &name) };
+    let (model, told) = model(&settings.provider, &name, &off, &connection, firewall).await?;
     Ok(First { arm: ModelRef { provider: name, model }, told })
 }
 
@@ -170,17 +182,32 @@ pub async fn find_provider(provider: &Provider, http: &Http) -> Option<&'static 
     None
 }
 
+/// The models of a provider that are chosen without asking it, the best first: the one that is set, those that are listed
+/// for it, and its usual one.
+pub(super) fn candidates<'p>(
+    provider: &'p Provider,
+    name: &'p str,
+) -> impl Iterator<Item = &'p str> {
+    let known = KNOWN.iter().find(|known| known.name == name);
+    let usual = known.map(|known| known.default_model).filter(|model| !model.is_empty());
+    let listed = provider.models.get(name).into_iter().flatten().map(String::as_str);
+    provider.model.as_deref().into_iter().chain(listed).chain(usual)
+}
+
 /// The model and, where the server tells, what it is. Only servers of people's own are asked.
 async fn model(
     provider: &Provider,
     name: &str,
+    off: &BTreeSet<String>,
     connection: &Connection,
     firewall: &Firewall,
 ) -> Result<(String, Told)> {
     let known = KNOWN.iter().find(|known| known.name == name);
-    let default = known.map(|known| known.default_model).filter(|model| !model.is_empty());
-    let listed = provider.models.get(name).and_then(|models| models.first());
-    let named = provider.model.as_deref().or(listed.map(String::as_str)).or(default);
+    let named = candidates(provider, name).find(|model| !off.contains(*model));
+    let is_listed = provider.models.get(name).is_some_and(|models| !models.is_empty());
+    if named.is_none() && is_listed {
+        return Err(all_turned_off(name));
+    }
     let is_own = known.is_some_and(|known| known.local);
     if !is_own && let Some(named) = named {
         return Ok((named.to_owned(), Told::default()));
@@ -196,9 +223,10 @@ async fn model(
     };
     let chosen = match named {
         Some(named) => models.iter().find(|model| model.id == named),
-        None => models.first(),
+        None => models.iter().find(|model| !off.contains(&model.id)),
     };
     match (chosen, named) {
+        (None, None) if !models.is_empty() => Err(all_turned_off(name)),
         (Some(model), _) => Ok((model.id.clone(), Told::from(model))),
         (None, Some(named)) => Ok((named.to_owned(), Told::default())),
         (None, None) => {
@@ -206,6 +234,13 @@ async fn model(
             Err(HostError::usage(text))
         }
     }
+}
+
+fn all_turned_off(name: &str) -> HostError {
+    HostError::usage(format!(
+        "every model of `{name}` is turned off (`enabled = false` under `[[arms]]`); turn one on, or name \
+         one with --model"
+    ))
 }
 
 /// The one provider whose address was set, where no model is named.

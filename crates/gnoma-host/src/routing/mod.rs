@@ -40,7 +40,7 @@ use self::{
 pub use self::{discovery::Discovery, first::find_provider};
 use crate::{
     Folders as _, HostError, Project, Result, clock, facts, guarding, keeping::Begun,
-    ledger::LateLedger, lowering::RoutingSettings,
+    ledger::LateLedger, lowering::RoutingSettings, unused_settings,
 };
 
 /// Milliseconds of a day.
@@ -220,6 +220,9 @@ pub async fn prepare(project: &Project, wanted: &Wanted) -> Result<Ready> {
     let Some(model) = made.first().map(|made| made.arm.name()) else {
         return Err(first::nothing(&roster.left));
     };
+    if let Some(note) = owner::note(&project.routing, &spec.overrides, &model) {
+        project.notices.info(note);
+    }
     let options = options(project, wanted, workshop.maker.settings(), &made, &known);
     let options = RoutingOptions { pinned: is_pinned.then(|| model.clone()), ..options };
     let names: Vec<ModelRef> = made.iter().map(|made| made.arm.name()).collect();
@@ -236,6 +239,16 @@ pub async fn prepare(project: &Project, wanted: &Wanted) -> Result<Ready> {
     Ok(ready)
 }
 
+/// Whether a default provider is set whose first model is not known yet: its model that is turned off is replaced by
+/// one of those that are known.
+fn is_default_open(settings: &RoutingSettings, arms: &[ModelRef]) -> bool {
+    let Some(default) = &settings.provider.default else { return false };
+    let off = first::turned_off(settings, default);
+    let usual = first::candidates(&settings.provider, default).next();
+    !usual.is_some_and(|usual| off.contains(usual))
+        || !arms.iter().any(|arm| arm.provider == *default)
+}
+
 /// The names of the arms; who was asked for, or is the configured one, first.
 async fn named(
     project: &Project,
@@ -246,9 +259,9 @@ async fn named(
 ) -> Result<Found> {
     let mut names: Found = Vec::new();
     let is_first_needed =
-        is_pinned || maker.settings().provider.default.is_some() || roster.arms.is_empty();
+        is_pinned || roster.arms.is_empty() || is_default_open(maker.settings(), &roster.arms);
     if is_first_needed {
-        match first::find(maker, http, &project.firewall).await {
+        match first::find(maker, http, &project.firewall, is_pinned).await {
             Ok(First { arm, told }) => names.push((arm, told)),
             Err(error) => {
                 let others = roster.arms.iter().any(|arm| maker.make(arm, Told::default()).is_ok());
@@ -290,6 +303,7 @@ fn options(
         limits::wishes(settings, spec.environment.home().as_deref());
     let names: Vec<ModelRef> = made.iter().map(|made| made.arm.name()).collect();
     warnings.extend(limits::unknown_names(&options, &names));
+    warnings.extend(unused_settings::of_providers(settings));
     if limits::ask_the_time(&options.rules) && jiff::tz::TimeZone::try_system().is_err() {
         let unknown = "cannot find the time zone; hours in rules are read as UTC";
         warnings.push(unknown.to_owned());

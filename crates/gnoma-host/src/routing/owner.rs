@@ -2,10 +2,13 @@
 //! says no more than that it is not there.
 
 use gnoma_config::{env, settings::Provider};
-use gnoma_core::protocol::Overrides;
+use gnoma_core::{ModelRef, protocol::Overrides};
 use gnoma_llm::{KNOWN, catalogue};
 
-use crate::{HostError, Result};
+use crate::{HostError, Result, lowering::RoutingSettings};
+
+/// Providers that pass calls on, and name each model by its vendor and a slash.
+pub(super) const PASSING_ON: &[&str] = &["openrouter"];
 
 /// Vendors that serve models of their own only.
 const MAKERS: &[&str] = &["mistral", "anthropic", "openai", "google", "deepseek", "xai"];
@@ -37,6 +40,36 @@ pub(super) fn check_name(provider: &Provider, overrides: &Overrides) -> Result<(
              provider as well, as in --provider NAME --model {model}"
         ))),
     }
+}
+
+/// What a person should know about a model that was named for this run and goes to another provider than its name
+/// seems to say. `arm`: where it goes.
+pub(super) fn note(
+    settings: &RoutingSettings,
+    overrides: &Overrides,
+    arm: &ModelRef,
+) -> Option<String> {
+    let (ModelRef { provider: name, model }, provider) = (arm, &settings.provider);
+    let named = overrides.model.as_deref().filter(|named| named == model)?;
+    let is_listed = provider.models.get(name).is_some_and(|models| models.contains(model));
+    // Servers of many models have names of all makers, and names with slashes.
+    let serves_any =
+        KNOWN.iter().any(|known| known.name == *name) && !MAKERS.contains(&name.as_str());
+    let is_expected = serves_any
+        || overrides.provider.is_some()
+        || is_listed
+        || settings.arms.contains_key(&arm.to_string())
+        || catalogue::lookup(name, model).is_some();
+    if is_expected {
+        return None;
+    }
+    if let Some(owner) = makers(model).next().filter(|owner| owner != name) {
+        return Some(format!(
+            "`{model}` is a model of `{owner}`, and `{name}` is asked for it; --model {owner}/{model} asks `{owner}`"
+        ));
+    }
+    let (before, _) = named.split_once('/')?;
+    Some(format!("there is no provider `{before}`, so `{name}` is asked for the model `{model}`"))
 }
 
 /// Refuses the model of another vendor.

@@ -24,20 +24,37 @@ const BEGINNINGS: &[(&str, &str, &str)] = &[
 const PLACEHOLDERS: &[&str] =
     &["your", "api_key", "api-key", "apikey", "xxxx", "...", "…", "<", "$", "export ", "changeme"];
 
-/// The error of a key that cannot be sent, without asking anybody: a line break, or a letter that no key has.
+/// The error of a key that cannot be sent, without asking anybody: a whole assignment, a line break, or a letter that
+/// no key has.
 pub(crate) fn unusable(profile: &Profile) -> Option<ProviderError> {
-    let odd =
-        profile.key.as_ref()?.expose().chars().find(|c| !c.is_ascii_graphic() && *c != ' ')?;
+    let key = profile.key.as_ref()?.expose();
+    let unusable = |message: String, hint: String| {
+        Some(ProviderError::new(ErrorKind::Auth, &profile.name, message).with_hint(hint))
+    };
+    let place = profile.key_place();
+    if is_assignment(key) {
+        let message = "the key is a whole assignment, such as NAME=value".to_owned();
+        return unusable(message, format!("Leave only what follows the `=` in {place}."));
+    }
+    let odd = key.chars().find(|c| !c.is_ascii_graphic())?;
     let what = match odd {
+        ' ' => "a space, which no key has".to_owned(),
         '\n' | '\r' => "a line break".to_owned(),
         odd if odd.is_control() || odd.is_whitespace() || is_unseen(odd) => {
             format!("an invisible character (U+{:04X})", u32::from(odd))
         }
         odd => format!("`{odd}`, which no key has"),
     };
-    let message = format!("the key contains {what}");
-    let hint = format!("Copy the key again into {}.", profile.key_place());
-    Some(ProviderError::new(ErrorKind::Auth, &profile.name, message).with_hint(hint))
+    unusable(format!("the key contains {what}"), format!("Copy the key again into {place}."))
+}
+
+/// Whether a key is a line of a shell or of an environment file, such as `export OPENAI_API_KEY=…`.
+fn is_assignment(key: &str) -> bool {
+    let Some((before, value)) = key.split_once('=') else { return false };
+    let name = before.strip_prefix("export ").unwrap_or(before).trim();
+    let is_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    !value.is_empty() && name.contains('_') && name.chars().all(is_name)
+        || before.starts_with("export ")
 }
 
 fn is_unseen(c: char) -> bool {
@@ -83,6 +100,9 @@ mod tests {
             ("sk-\u{200b}1", "U+200B"),
             ("sk-\u{a0}1", "U+00A0"),
             ("sk-a\u{2026}", "`\u{2026}`, which no key has"),
+            ("sk test 12345678", "a space, which no key has"),
+            ("OPENAI_API_KEY=sk-1", "a whole assignment"),
+            ("export X=sk-1", "a whole assignment"),
         ] {
             let error = unusable(&with(key)).unwrap();
             assert_eq!(error.kind, ErrorKind::Auth);
@@ -91,7 +111,9 @@ mod tests {
                 "{error:?}"
             );
         }
-        assert_eq!(unusable(&with("sk-proj-a_b.c")), None);
+        for key in ["sk-proj-a_b.c", "c2VjcmV0a2V5==", "A1B2="] {
+            assert_eq!(unusable(&with(key)), None, "{key}");
+        }
         assert_eq!(unusable(&Profile::new("p", Protocol::OpenAi, "http://x")), None);
     }
 

@@ -65,8 +65,10 @@ fn say(full: &Full, need: u64, (now_ms, zone): (i64, Zone)) -> String {
     let Full { pool, limit, used, free_at_ms } = full;
     let name = limit_name(pool, *limit);
     if limit.most == 0 && limit.unit == Unit::MicroUsd {
+        let setting = cap_setting(pool, limit.window);
+        let setting = setting.map_or_else(String::new, |setting| format!(" ({setting})"));
         return format!(
-            "{name} allows only models that cost nothing; raise it, or choose such a model"
+            "{name}{setting} allows only models that cost nothing; raise it, or choose such a model"
         );
     }
     let stands = amount_of(limit.unit, *used);
@@ -112,8 +114,31 @@ fn cap_for(micro_usd: u64) -> String {
     amount_of(Unit::MicroUsd, micro_usd.div_ceil(CENT).saturating_mul(CENT))
 }
 
+/// The setting that sets a cap; `None` for limits of providers.
+fn cap_setting(pool: &str, window: Window) -> Option<&'static str> {
+    match (Pool::parse(pool)?, window) {
+        (Pool::All, Window::Day) => Some("router.caps.day"),
+        (Pool::All, Window::Month) => Some("router.caps.month"),
+        (Pool::Project(_), Window::Day) => Some("router.caps.project_day"),
+        (Pool::Project(_), Window::Month) => Some("router.caps.project_month"),
+        (Pool::Session(_), _) => Some("router.caps.session"),
+        (Pool::Turn(_), _) => Some("router.caps.turn"),
+        _ => None,
+    }
+}
+
+/// A limit as it was set: `$0.00001` stays so.
+fn limit_amount(unit: Unit, most: u64) -> String {
+    /// Amounts in dollars are shown with four digits; this is one of the last.
+    const SHOWN_MICRO_USD: u64 = 100;
+    if unit != Unit::MicroUsd || most % SHOWN_MICRO_USD == 0 {
+        return amount_of(unit, most);
+    }
+    format!("${:.6}", dollars(most)).trim_end_matches('0').to_owned()
+}
+
 fn limit_name(pool: &str, limit: Limit) -> String {
-    let most = amount_of(limit.unit, limit.most);
+    let most = limit_amount(limit.unit, limit.most);
     let pool = Pool::parse(pool);
     let whose = match &pool {
         Some(Pool::Project(_)) => "this project's ".to_owned(),
@@ -300,9 +325,12 @@ mod tests {
         let none = level(&Pool::All, Unit::MicroUsd, Window::Day, 0, 0);
         assert_eq!(
             refusal(&[none], &need, NOW_MS, UTC).unwrap(),
-            "the day cap of $0.00 allows only models that cost nothing; raise it, or choose such \
-             a model"
+            "the day cap of $0.00 (router.caps.day) allows only models that cost nothing; raise it, or \
+             choose such a model"
         );
+        let tiny = level(&Pool::All, Unit::MicroUsd, Window::Day, 10, 10);
+        let said = refusal(&[tiny], &need, NOW_MS, UTC).unwrap();
+        assert!(said.starts_with("the day cap of $0.00001 is used up"), "{said}");
         let rates = Pool::Rates("anthropic".into());
         let mut minute = level(&rates, Unit::Requests, Window::Rolling { ms: MINUTE_MS }, 50, 50);
         minute.resets_at_ms = Some(NOW_MS + 12_345);

@@ -3,7 +3,10 @@
 
 use std::time::{Duration, Instant};
 
-use gnoma_core::{CallId, ToolCall, ToolResult, duration, tool::tool_label};
+use gnoma_core::{
+    CallId, ToolCall, ToolResult, duration,
+    tool::{tool_label, unkept_trial_changes},
+};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -73,12 +76,15 @@ pub(super) struct Ended {
     images: Vec<String>,
     diff: Option<String>,
     duration_ms: Option<u64>,
+    /// What it changed on trial and was not kept.
+    unkept: Option<String>,
 }
 
 impl Ended {
     pub(super) fn new(result: &ToolResult, diff: Option<&str>, duration_ms: Option<u64>) -> Self {
         let mut text = result.joined_text();
         let bytes = text.len();
+        let unkept = unkept_trial_changes(&text);
         text.truncate(text.floor_char_boundary(MAX_OUTPUT_BYTES));
         Self {
             failed: result.is_error,
@@ -88,6 +94,7 @@ impl Ended {
             images: result.images().map(image::name).collect(),
             diff: diff.map(str::to_owned),
             duration_ms,
+            unkept,
         }
     }
 
@@ -101,6 +108,7 @@ impl Ended {
             images: Vec::new(),
             diff: None,
             duration_ms: None,
+            unkept: None,
         }
     }
 }
@@ -266,6 +274,7 @@ impl Call {
             CallState::Ended(ended) if !ended.refused => {
                 let ms = ended.duration_ms.filter(|ms| *ms >= MIN_SHOWN_MS);
                 facts.extend(ms.map(|ms| duration::exact(Duration::from_millis(ms))));
+                facts.extend(ended.unkept.clone());
                 let own = self.shows.fact(&ended.text).filter(|_| !ended.failed);
                 match (&ended.diff, own) {
                     (None, Some(own)) => facts.push(own),

@@ -87,12 +87,12 @@ impl Transcript {
     pub(super) fn retrying(
         &mut self,
         error: &ProviderError,
-        attempt: u32,
+        attempt: &str,
         wait_ms: u64,
         retracted: bool,
     ) {
         let wait = duration::words(Duration::from_secs(wait_ms.div_ceil(1_000)));
-        let next = format!("retrying in {wait} (attempt {attempt})");
+        let next = format!("retrying in {wait} ({attempt})");
         if retracted {
             let beginning = self.retract();
             let what = beginning.map_or_else(String::new, |beginning| format!(" (“{beginning}”)"));

@@ -7,10 +7,10 @@ use anyhow::Result;
 use gnoma_config::settings::Sandbox;
 use gnoma_core::protocol::{Environment, SessionSpec};
 use gnoma_host::{
-    Folders as _, Places, Project, Shared,
+    Folders as _, Places, Project, Shared, guarding,
     lowering::{KeepingSettings, Lowered},
     providers::{self, Answer, ProviderState},
-    sessions, wire,
+    sessions, unused_settings, wire,
 };
 use gnoma_sandbox::{Strength, Support};
 
@@ -40,10 +40,11 @@ pub(crate) async fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<
             (spec, loaded, Some(error))
         }
     };
-    let unbuilt = gnoma_host::wire::idle(&spec);
+    let mut unbuilt = gnoma_host::wire::idle(&spec);
     let lowered = Lowered::from(loaded);
     let project =
         Project::with(spec.clone(), lowered.clone(), report::notices(), Shared::default())?;
+    unbuilt.extend(unused_settings::find(&project));
     let Lowered { guard, keeping, .. } = lowered;
     let trials = gnoma_host::guarding::trials(&guard, &project.places, &spec, Vec::new());
     let SessionSpec { folder, environment, .. } = spec;
@@ -52,6 +53,11 @@ pub(crate) async fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<
         text.push_str("\nconfiguration\n");
         line(&mut text, false, "not used", &error.to_string().replace('\n', "\n    "));
         text.push_str("    Everything below is checked as if there were no configuration file\n");
+    }
+    let unread_rule = guarding::permissions(&guard).err();
+    if let Some(error) = &unread_rule {
+        text.push_str("\nconfiguration\n");
+        line(&mut text, false, "permissions", &format!("{error}; correct or remove the rule"));
     }
     models(&project, broken.is_some(), &mut text).await;
     let sound = sandbox(guard.sandbox.mode, &mut text);
@@ -237,6 +243,12 @@ fn kept(
     }
     let places = Places::of(settings, environment, cwd);
     text.push_str("\nsaved\n");
+    if settings.session.folder.is_none()
+        && let Some(trouble) = unsaved(environment)
+    {
+        line(text, false, "sessions and files", &trouble);
+        return;
+    }
     let sessions = places.database().display().to_string();
     match readable {
         _ if !settings.session.keep => {
@@ -260,18 +272,30 @@ fn kept(
             );
         }
         None => {
-            let note = "no: this folder contains a home folder; work in a project's folder";
-            line(text, false, name, note);
+            let why = places.checkpoint_hindrance(&settings.checkpoints).unwrap_or_default();
+            line(text, false, name, &format!("no: {why}; work in a project's folder"));
         }
     }
 }
 
+/// Why nothing can be saved in the home; `None` if it can.
+fn unsaved(environment: &Environment) -> Option<String> {
+    environment.home_trouble().filter(|_| environment.cannot_save())
+}
+
 fn folders(environment: &Environment, cwd: &Path, text: &mut String) {
     let (config, state) = (environment.config_dir(), environment.state_dir());
+    let is_unsaved = unsaved(environment).is_some();
     text.push_str("\nfolders\n");
     for (name, folder) in [("workspace", cwd), ("configuration", &*config), ("state", &*state)] {
-        let missing = if folder.exists() { "" } else { " (not created yet)" };
-        line(text, true, name, &format!("{}{missing}", folder.display()));
+        let holds = !is_unsaved || name == "workspace";
+        let note = match (folder.exists(), holds) {
+            (true, true) => "",
+            (false, true) => " (not created yet)",
+            (true, false) => " (cannot be written: see above)",
+            (false, false) => " (cannot be created: see above)",
+        };
+        line(text, holds, name, &format!("{}{note}", folder.display()));
     }
 }
 

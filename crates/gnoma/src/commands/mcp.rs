@@ -120,7 +120,7 @@ fn line(text: &mut String, standing: &Standing) {
 }
 
 async fn test(project: &Project, name: &str) -> Result<Exit> {
-    let standings = servers::idle(project).connected(Some(name)).await;
+    let standings = servers::connected(project, name).await;
     let [standing] = &standings[..] else { return Err(unknown(name).into()) };
     let mut text = String::new();
     line(&mut text, standing);

@@ -60,6 +60,8 @@ pub(super) struct ElfLines {
 struct Sums {
     /// The calls of the last answer.
     calls: HashMap<CallId, ToolCall>,
+    /// The calls that run now, in the order in which they started.
+    running: Vec<ToolCall>,
     /// Since when a model is called.
     called: Option<Instant>,
     /// How long models took.
@@ -83,7 +85,8 @@ impl Sums {
     }
 
     fn denial(&self, id: &CallId, reason: &str) -> Value {
-        let call = self.calls.get(id);
+        // A question that comes up in the middle of a call has an id of its own.
+        let call = self.calls.get(id).or_else(|| self.running.last());
         json!({"tool_use_id": id, "reason": reason, "tool_name": call.map(|call| &call.name),
             "tool_input": call.map(|call| &call.arguments)})
     }
@@ -207,6 +210,10 @@ impl Json {
             Event::PermissionDecided { call, allowed: false, reason } => {
                 self.denials.push(self.sums.denial(call, reason));
             }
+            Event::ToolStarted { call } => self.sums.running.push(call.clone()),
+            Event::ToolEnded { result, .. } => {
+                self.sums.running.retain(|call| call.id != result.call_id);
+            }
             Event::Continuing { joins, .. } => self.is_cut = *joins,
             _ => (),
         }
@@ -258,9 +265,11 @@ impl Json {
                 "session_id": session, "messages": messages, "summary": summary}),
             Event::Context(context) => json!({"type": "context", "session_id": session,
                 "tokens": context.tokens, "window": context.window, "fullness": context.fullness}),
-            Event::Retrying { error, attempt, wait_ms, retracted } => json!({"type": "notice",
+            Event::Retrying { error, attempt, wait_ms, retracted, limit } => {
+                json!({"type": "notice",
                 "session_id": session, "text": error.to_string(), "attempt": attempt,
-                "wait_ms": wait_ms, "retracted": retracted}),
+                "wait_ms": wait_ms, "retracted": retracted, "limit": limit})
+            }
             Event::Waiting { arm, waited_ms, limit_ms } => json!({"type": "waiting",
                 "session_id": session, "arm": arm.to_string(), "waited_ms": waited_ms,
                 "limit_ms": limit_ms}),

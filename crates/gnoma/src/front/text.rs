@@ -8,8 +8,8 @@ use std::{
 use gnoma_core::{
     Event, Role, ToolCall, ToolResult, duration,
     message::CallId,
-    session::{NoticeLevel, Outcome, SessionState},
-    tool::tool_label,
+    session::{self, NoticeLevel, Outcome, SessionState},
+    tool::{tool_label, unkept_trial_changes},
 };
 
 use super::{
@@ -17,7 +17,7 @@ use super::{
     view::View,
     wording::{headline, last_line, shorten, shorten_to},
 };
-use crate::{environment::ProcessEnvironment, report};
+use crate::{environment::ProcessEnvironment, report, screen};
 
 /// Characters of a call that stand before its output in the waiting line.
 const MAX_RUNNING_CHARS: usize = 40;
@@ -349,14 +349,16 @@ impl Text {
         let what = headline(call);
         let mark = if result.is_error { "✗" } else { "✓" };
         let mut line = format!("{mark} {what}");
-        if duration_ms >= 1000 {
-            let took = duration::exact(Duration::from_millis(duration_ms));
-            line.push_str(&format!(" ({took})"));
+        let took = Duration::from_millis(duration_ms);
+        let took = (took.as_secs() > 0).then(|| duration::exact(took));
+        let text = result.joined_text();
+        let facts: Vec<_> = took.into_iter().chain(unkept_trial_changes(&text)).collect();
+        if !facts.is_empty() {
+            line.push_str(&format!(" ({})", screen::plain(&facts.join("; "))));
         }
         if result.is_error && self.stopping {
             line.push_str(": interrupted");
         } else if result.is_error {
-            let text = result.joined_text();
             let why = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
             line.push_str(&format!(": {}", shorten(why)));
         }
@@ -449,11 +451,12 @@ fn is_told(attempt: u32) -> bool {
 /// What is said of something that happened around the answer, with its text above that line or not written.
 fn line(event: &Event, is_above: bool) -> Option<String> {
     Some(match event {
-        Event::Retrying { error, attempt, wait_ms, retracted } => {
+        Event::Retrying { error, attempt, wait_ms, retracted, limit } => {
             let is_discarded = *retracted && is_above;
             let rest = if is_discarded { "; what it wrote above is discarded" } else { "" };
             let wait = duration::words(Duration::from_secs(wait_ms.div_ceil(1000)));
-            format!("{error}{rest}; retrying in {wait} (attempt {attempt})")
+            let attempt = session::describe_attempt(*attempt, *limit);
+            format!("{error}{rest}; retrying in {wait} ({attempt})")
         }
         Event::Waiting { arm, waited_ms, limit_ms } => {
             let [waited, limit] =

@@ -127,7 +127,7 @@ async fn a_provider_that_asks_to_wait_is_waited_for() {
     let world = World::new([busy(), busy(), says("here")]);
     let run = world.run(&["hi"]).await;
     assert_eq!((run.code, run.out.as_str()), (Some(0), "here\n"), "{run:?}");
-    assert!(run.err.contains("retrying in 1s (attempt 3)"), "{}", run.err);
+    assert!(run.err.contains("retrying in 1s (attempt 3, for up to 4m"), "{}", run.err);
 }
 
 /// A server that keeps the connection open with comments says nothing.

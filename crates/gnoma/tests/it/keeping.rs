@@ -413,9 +413,12 @@ async fn in_a_home_the_conversation_is_kept_and_files_are_not() {
     let list = world.run(&["--cwd", home, "sessions", "list"]).await;
     assert!(list.out.contains("hi"), "{list:?}");
     let changes = world.run(&["--cwd", home, "changes"]).await;
-    assert!(changes.code == Some(2) && changes.err.contains("no checkpoints here"), "{changes:?}");
+    assert!(
+        changes.code == Some(2) && changes.err.contains("no checkpoints are kept in a home folder"),
+        "{changes:?}"
+    );
     let doctor = world.run(&["--cwd", home, "doctor"]).await;
-    assert!(doctor.out.contains("contains a home folder"), "{doctor:?}");
+    assert!(doctor.out.contains("no checkpoints are kept in a home folder"), "{doctor:?}");
 }
 
 #[tokio::test]

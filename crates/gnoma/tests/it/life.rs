@@ -126,7 +126,7 @@ async fn a_rate_limit_is_waited_for() {
     let world = World::new([limited, says("there")]);
     let run = world.run(&["hi"]).await;
     assert_eq!((run.code, run.out.as_str()), (Some(0), "there\n"), "{run:?}");
-    assert!(run.err.contains("retrying in 1s (attempt 2)"), "{}", run.err);
+    assert!(run.err.contains("retrying in 1s (attempt 2, for up to 4m"), "{}", run.err);
 }
 
 #[tokio::test]

@@ -167,9 +167,38 @@ async fn without_checkpoints_only_the_conversation_goes_back() {
     world.run(&[&FREE[..], &["write"]].concat()).await;
     let changes = world.run(&["changes"]).await;
     assert!(changes.code == Some(0) && changes.err.contains("changed no files"), "{changes:?}");
+    let refused = world.run(&["rewind", "--files"]).await;
+    assert!(
+        refused.code == Some(2) && refused.err.contains("`checkpoints.enabled`"),
+        "{refused:?}"
+    );
+    let why = "files: not restored: no checkpoints are made (`checkpoints.enabled` is off)\n";
+    let dry = world.run(&["rewind", "--dry-run"]).await;
+    assert!(dry.out.contains(why), "{dry:?}");
     let run = world.run(&["rewind"]).await;
-    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(run.code == Some(0) && run.out.contains(why), "{run:?}");
     assert_eq!(world.read("a"), "1");
+}
+
+#[tokio::test]
+async fn rewind_in_a_home_folder_says_that_files_are_not_restored() {
+    let world = World::new([writes("new.txt", "1"), says("done")]);
+    let at_home = |args: &[&str]| {
+        let mut command = world.command(args);
+        command.current_dir(world.home.path());
+        crate::support::finish(command.spawn().unwrap())
+    };
+    let wrote = at_home(&[&FREE[..], &["write"]].concat()).await;
+    let told = "no checkpoints are kept in a home folder; changes made now cannot be undone";
+    assert!(wrote.code == Some(0) && wrote.err.matches(told).count() == 1, "{wrote:?}");
+    let why = "files: not restored: no checkpoints are kept in a home folder\n";
+    let dry = at_home(&["rewind", "--dry-run"]).await;
+    assert!(dry.out.contains(why) && !dry.out.contains("no changes"), "{dry:?}");
+    let refused = at_home(&["rewind", "--files"]).await;
+    assert!(refused.code == Some(2) && refused.err.contains("in a home folder"), "{refused:?}");
+    let run = at_home(&["rewind"]).await;
+    assert!(run.code == Some(0) && run.out.contains(why), "{run:?}");
+    assert!(exists(world.home.path(), "new.txt"));
 }
 
 #[tokio::test]

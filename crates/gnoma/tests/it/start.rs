@@ -79,7 +79,14 @@ async fn models_shows_who_can_be_asked_and_update_what_to_do() {
 async fn a_setting_is_explained_set_and_read() {
     let world = World::new([]);
     let said = world.run(&["config", "explain", "provider.model"]).await.out;
-    for part in ["model used without", "\"m1\"", "config.toml:3", "GNOMA_MODEL", "--model"] {
+    for part in [
+        "model that routing starts from",
+        "`router.mode` is `off`",
+        "\"m1\"",
+        "config.toml:3",
+        "GNOMA_MODEL",
+        "--model",
+    ] {
         assert!(said.contains(part), "{part}: {said}");
     }
     assert_eq!(world.run(&["config", "get", "provider.model"]).await.out, "m1\n");

@@ -1,6 +1,9 @@
 //! Calls that fail, answers that break, and waits between attempts.
 
-use gnoma_core::{ErrorKind, ProviderError, StopReason, StreamEvent, session::Outcome};
+use gnoma_core::{
+    ErrorKind, ProviderError, StopReason, StreamEvent,
+    session::{AttemptLimit, Outcome},
+};
 
 use super::steps::*;
 use crate::turn::*;
@@ -110,8 +113,24 @@ fn a_busy_provider_is_waited_for_for_minutes_and_others_are_not() {
     assert!(busy.iter().all(|wait| *wait <= 37_500), "{busy:?}");
     assert_eq!(waits(ErrorKind::Timeout).len(), 1, "each attempt took minutes");
     assert_eq!(waits(ErrorKind::Protocol).len(), 2, "a wrong address stays one");
+    assert_eq!(waits(ErrorKind::Garbled).len(), 2, "a server that answers nothing does it again");
     assert!(waits(ErrorKind::Unreachable).iter().sum::<u64>() < 10_000);
     assert!(waits(ErrorKind::Quota).is_empty());
+}
+
+#[test]
+fn a_retry_tells_of_how_many_attempts_or_how_long() {
+    let limit = |kind| {
+        let fx = feed(&mut started(Limits::default()), [error(kind)]);
+        fx.iter().find_map(|effect| match effect {
+            Effect::Emit(Event::Retrying { limit, .. }) => *limit,
+            _ => None,
+        })
+    };
+    assert_eq!(limit(ErrorKind::ServerError), Some(AttemptLimit::Attempts(8)));
+    assert_eq!(limit(ErrorKind::Garbled), Some(AttemptLimit::Attempts(3)));
+    let Some(AttemptLimit::WaitMs(left)) = limit(ErrorKind::Overloaded) else { panic!() };
+    assert!((297_000..300_000).contains(&left), "{left}");
 }
 
 #[test]

@@ -99,9 +99,12 @@ fn described(
             return Err(HostError::usage(text).into());
         }
     };
-    refuse_name(&name)?;
-    let known = KNOWN.iter().find(|known| known.name == name);
     let provider = &project.routing.provider;
+    // One that is configured can be repaired, whatever it is called.
+    if !provider.endpoints.contains_key(&name) {
+        refuse_name(&name)?;
+    }
+    let known = KNOWN.iter().find(|known| known.name == name);
     let has_address = args.address.is_some()
         || provider.endpoints.contains_key(&name)
         || known.is_some_and(|known| !known.base_url.is_empty());

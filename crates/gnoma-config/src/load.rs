@@ -278,7 +278,8 @@ impl Loader<'_> {
         let content = match paths::read(&path) {
             Ok(content) => content?,
             Err(error) => {
-                return self.refuse_file(path, &format!("cannot be read: {}", system_words(&error)));
+                return self
+                    .refuse_file(path, &format!("cannot be read: {}", system_words(&error)));
             }
         };
         let standing = standing(&content);

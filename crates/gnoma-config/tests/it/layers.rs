@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use gnoma_config::{
     Origin, Protocol,
-    settings::{About, Action, Rule, ValueSource},
+    settings::{About, Action, ValueSource},
     toml::Value,
 };
 use gnoma_core::{Effort, session::PermissionMode};
@@ -183,11 +183,15 @@ fn tables_merge_by_key_and_lists_are_appended_to() {
     let loaded = home.load();
     let context = BTreeMap::from([("ollama".to_owned(), 8192), ("vllm".to_owned(), 32768)]);
     assert_eq!(loaded.settings.provider.context, context);
-    let rule = |tool: &str, pattern: &str| Rule {
-        about: About::Text { tool: tool.to_owned(), pattern: pattern.to_owned() },
-        action: Action::Deny,
+    let rules: Vec<_> = loaded.settings.permission.rules.iter().map(|rule| &rule.about).collect();
+    let about = |tool: &str, pattern: &str| About::Text {
+        tool: tool.to_owned(),
+        pattern: pattern.to_owned(),
     };
-    assert_eq!(loaded.settings.permission.rules, [rule("bash", ""), rule("fs.*", "secret")]);
+    assert_eq!(rules, [&about("bash", ""), &about("fs.*", "secret")]);
+    let rules = &loaded.settings.permission.rules;
+    assert!(rules.iter().all(|rule| rule.action == Action::Deny));
+    assert!(rules.iter().all(|rule| rule.place.position().is_some()));
     let names: Vec<_> = (0..4).map(|index| format!("hooks.{index}.name")).collect();
     let names: Vec<_> =
         names.iter().map(|key| loaded.explain(key).unwrap().value.as_str()).collect();

@@ -131,7 +131,7 @@ fn cap_setting(pool: &str, window: Window) -> Option<&'static str> {
 fn limit_amount(unit: Unit, most: u64) -> String {
     /// Amounts in dollars are shown with four digits; this is one of the last.
     const SHOWN_MICRO_USD: u64 = 100;
-    if unit != Unit::MicroUsd || most % SHOWN_MICRO_USD == 0 {
+    if unit != Unit::MicroUsd || most.is_multiple_of(SHOWN_MICRO_USD) {
         return amount_of(unit, most);
     }
     format!("${:.6}", dollars(most)).trim_end_matches('0').to_owned()

@@ -227,7 +227,11 @@ async fn the_only_arm_is_asked_again_when_its_answer_breaks() {
     assert_eq!(run.code, Some(0), "{run:?}");
     // A script that reads it has the answer once.
     assert_eq!(run.out, "the whole answer\n", "{run:?}");
-    assert!(run.err.contains("; retrying in ") && run.err.contains("(attempt 2 of 8)"), "{}", run.err);
+    assert!(
+        run.err.contains("; retrying in ") && run.err.contains("(attempt 2 of 8)"),
+        "{}",
+        run.err
+    );
     assert_eq!(world.server.requests().len(), 2);
 }
 

@@ -63,6 +63,7 @@ mod looking;
 mod mcp;
 #[cfg(test)]
 mod mcp_serve;
+#[cfg(test)]
 mod misnamed;
 #[cfg(test)]
 mod odd_files;

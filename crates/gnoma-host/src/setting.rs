@@ -5,7 +5,6 @@ use std::path::Path;
 use gnoma_config::{
     Origin,
     edit::Change,
-    finding::Origin,
     load::check_value,
     paths, profile,
     save::{SaveError, save},

@@ -14,9 +14,9 @@ mod past;
 mod plugin;
 mod router;
 mod sentence;
+mod split_line;
 mod task;
 mod usage;
-mod split_line;
 mod verbs;
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};

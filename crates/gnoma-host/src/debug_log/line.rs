@@ -331,7 +331,10 @@ mod tests {
         vec![
             (0, Event::State(SessionState::Active)),
             (10, Event::RoundStarted { round: 1, arm: arm(), why: "the only model".into() }),
-            (20, Event::Retrying { error, attempt: 2, wait_ms: 100, retracted: false }),
+            (
+                20,
+                Event::Retrying { error, attempt: 2, wait_ms: 100, retracted: false, limit: None },
+            ),
             (50, Event::Text { text: "the secret of the answer".into() }),
             (90, Event::Usage { round: usage, turn: usage }),
             (

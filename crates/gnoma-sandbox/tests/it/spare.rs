@@ -105,19 +105,18 @@ fn it_ends_with_its_owner_and_when_no_command_comes() {
         return;
     }
     let mark = format!("/{}/spare", std::process::id());
-    let cell = Cell::new();
+    let cell = Cell::new().with(&[&format!("hide={mark}")]);
     // The first waits in vain for an owner that is killed, the second for one that says nothing.
     let mut owner =
         cell.inside_with(&["spare", "meanwhile=touch $OUT/up; exec sleep 20 2> /dev/null"], "true");
-    let mut owner = owner.env("MARK", &mark).stdout(Stdio::null()).spawn().unwrap();
+    let mut owner = owner.stdout(Stdio::null()).spawn().unwrap();
     assert!(eventually(|| cell.outside.join("up").exists()));
     assert!(processes_with(&mark) >= 4, "the owner, the launcher, and two that it has ready");
     owner.kill().unwrap();
     owner.wait().unwrap();
     assert!(eventually(|| processes_with(&mark) == 0));
     fs::remove_file(cell.outside.join("up")).unwrap();
-    let mut silent = cell.inside_with(&["spare", "silent"], "touch $OUT/up");
-    assert!(silent.env("MARK", &mark).status().is_ok());
+    assert!(cell.inside_with(&["spare", "silent"], "touch $OUT/up").status().is_ok());
     assert!(eventually(|| processes_with(&mark) == 0));
     assert!(!cell.outside.join("up").exists());
 }

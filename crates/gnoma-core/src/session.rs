@@ -7,13 +7,17 @@ use serde::{Deserialize, Serialize};
 mod answer;
 mod attempt;
 mod context;
+mod notice;
 mod outcome;
+mod step;
 
 pub use self::{
     answer::{Inquiry, NotableChange, PermissionAnswer, Scope},
     attempt::{AttemptLimit, describe_attempt},
     context::{ContextUse, Fullness},
+    notice::NoticeLevel,
     outcome::Outcome,
+    step::StepTurn,
 };
 use crate::{
     error::ProviderError,
@@ -174,29 +178,6 @@ pub enum Command {
     Cancel,
     /// End the session; a running turn is cancelled first.
     Close,
-}
-
-/// A step of a task, for a turn of its own.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct StepTurn {
-    /// The prompt; for a command, the line above it in the conversation.
-    pub text: String,
-    /// The shell command. It is judged like a model's, and no model answers.
-    pub command: Option<String>,
-    /// The model that the step wants.
-    pub model: Option<String>,
-}
-
-/// How loud a notice is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum NoticeLevel {
-    /// Good to know.
-    Info,
-    /// Something is wrong.
-    Warning,
 }
 
 /// How a turn was routed, for people and for the record.

@@ -15,7 +15,7 @@ programs, redirect traffic, spend money or weaken a protection: in a project's f
 Keys marked ↓ can only be lowered there, trusted or not. Keys marked \"not used yet\" are checked but have no effect.
 
 gnoma uses the proxies in `HTTPS_PROXY`, `HTTP_PROXY` and `ALL_PROXY`, except for the hosts in `NO_PROXY` and for servers on this
-machine. `SSL_CERT_FILE` (a whole path) sets `network.ca_file`, unless it is not a readable PEM file.
+machine; it names a variable that is no address, and does not use it. `SSL_CERT_FILE` (a whole path) sets `network.ca_file`, unless it is not a readable PEM file.
 
 | key | built in | | meaning |
 |---|---|---|---|

@@ -364,6 +364,7 @@ fn both_spellings_of_a_mode_are_taken() {
 #[test]
 fn a_configuration_of_the_go_program_loads() {
     let home = Home::new().env("MISTRAL_KEY", "m").user(include_str!("go_era.toml"));
+    let home = home.write("config/profiles/work.toml", "");
     let loaded = home.load();
     assert!(loaded.findings.is_empty(), "{:?}", loaded.findings);
     let agents = loaded.settings.cli_agents.iter();

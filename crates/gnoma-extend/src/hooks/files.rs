@@ -12,6 +12,7 @@ use super::{
     codex::{self, CodexChoices},
     hook::{Hook, HookContract, HookKind, MAX_TIMEOUT, MODEL_TIMEOUT, OwnHook, USUAL_TIMEOUT},
     matcher::Matcher,
+    restrictions::{OTHER_PERMISSIONS, Restrictions, read_restrictions},
 };
 use crate::{
     claude::our_rules,
@@ -19,8 +20,6 @@ use crate::{
     plugin::PluginPlace,
 };
 
-/// Longest name of somebody else's setting that is shown, in characters.
-const MAX_SHOWN_CHARS: usize = 80;
 /// Most hooks of all files together.
 const MAX_HOOKS: usize = 200;
 
@@ -63,16 +62,6 @@ const SETTINGS: [&str; 6] = [
     "hooks",
     "permissions",
 ];
-/// The lists of permissions that apply as they are.
-const RESTRICTING: [&str; 2] = ["deny", "ask"];
-/// The other permissions that Claude Code has.
-const OTHER_PERMISSIONS: [&str; 5] = [
-    "additionalDirectories",
-    "allow",
-    "defaultMode",
-    "disableAutoMode",
-    "disableBypassPermissionsMode",
-];
 
 /// The events of other programs that gnoma has.
 pub(super) const EVENTS: [(&str, PointKind); 15] = [
@@ -104,19 +93,6 @@ pub struct Found {
     pub notes: Vec<String>,
     /// Rules of Claude Code that restrict, by the file that they are in.
     pub restrictions: Vec<Restrictions>,
-}
-
-/// The rules in one file of Claude Code's settings that deny or ask, as they are written there.
-#[derive(Clone, Debug)]
-pub struct Restrictions {
-    /// Who brought them along.
-    pub by: BroughtBy,
-    /// The file, for people.
-    pub shown: String,
-    /// What does not run.
-    pub deny: Vec<Value>,
-    /// What needs approval.
-    pub ask: Vec<Value>,
 }
 
 /// Reads the hooks of other programs' files: the person's, then the project's.
@@ -180,7 +156,9 @@ fn file(
     if let Some(value) = value.as_ref().ok().filter(|_| !is_codex) {
         other_plugins(&shown, value, found);
         other_settings(&shown, value, found);
-        restrictions(by, &shown, value, found);
+        let (restrictions, faults) = read_restrictions(by, &shown, value);
+        found.restrictions.extend(restrictions);
+        found.faults.extend(faults);
     }
     let choices = Some(choices).filter(|_| is_codex);
     match value {
@@ -231,36 +209,6 @@ fn other_settings(shown: &str, value: &Value, found: &mut Found) {
             "{shown}: gnoma does not support {}; `gnoma import claude` imports what it can",
             others.join(", ")
         ));
-    }
-}
-
-/// Takes in what a file of Claude Code's settings denies or asks about.
-fn restrictions(by: BroughtBy, shown: &str, value: &Value, found: &mut Found) {
-    match value.get("permissions") {
-        None | Some(Value::Null) => (),
-        Some(Value::Object(permissions)) => {
-            let is_known =
-                |name: &str| RESTRICTING.contains(&name) || OTHER_PERMISSIONS.contains(&name);
-            for name in permissions.keys().filter(|name| !is_known(name)) {
-                found.faults.push(format!(
-                    "{shown}: `permissions.{}` has no effect; rules that restrict are in `permissions.deny` and \
-                     `permissions.ask`",
-                    gnoma_core::cut::head_chars(&name.escape_debug().to_string(), MAX_SHOWN_CHARS)
-                ));
-            }
-        }
-        Some(_) => found.faults.push(format!(
-            "{shown}: `permissions` must be an object with the lists `deny` and `ask`, so its rules have no effect"
-        )),
-    }
-    let rules = |name: &str| match value.pointer(&format!("/permissions/{name}")) {
-        None | Some(Value::Null) => Vec::new(),
-        Some(Value::Array(rules)) => rules.clone(),
-        Some(rule) => vec![rule.clone()],
-    };
-    let (deny, ask) = (rules("deny"), rules("ask"));
-    if !deny.is_empty() || !ask.is_empty() {
-        found.restrictions.push(Restrictions { by, shown: shown.to_owned(), deny, ask });
     }
 }
 
@@ -532,7 +480,7 @@ mod tests {
         let (path, shown) = (Path::new("/p/f"), "f".to_owned());
         let file = HookFile { by: BroughtBy::Project, path, shown, root: None, choices: None };
         let mut found = Found::default();
-        restrictions(file.by, &file.shown, &value, &mut found);
+        found.faults.extend(read_restrictions(file.by, &file.shown, &value).1);
         document(&file, &value, &mut found);
         found
     }

@@ -16,6 +16,7 @@ mod matcher;
 mod output;
 mod pipes;
 mod reach;
+mod restrictions;
 mod run;
 mod set;
 mod transcript;
@@ -23,11 +24,12 @@ mod transcript;
 pub use self::{
     answer::together,
     callbacks::{Callback, Callbacks, CalledBack, HookCaller, MAX_CALLBACKS},
-    files::{Found, Restrictions, of_plugin, read},
+    files::{Found, of_plugin, read},
     folder::remove_left_files,
     hook::{Hook, HookContract, HookKind, OWN_TIMEOUT, OwnHook},
     input::{HookAgent, HookSession, effort},
     reach::HookReach,
+    restrictions::Restrictions,
     run::{HookRunner, HookWalls},
     set::{HookLook, HookRuns, Hooks},
 };

@@ -4,14 +4,11 @@ use gnoma_core::session::PermissionMode;
 
 use super::{
     arguments::{MAX_ARGUMENTS, TaskArgument, usage_line},
-    fault::{TaskError, TaskFault},
+    fault::{FIELDS, TaskError, TaskFault},
     steps::{StepAction, TaskStep, split_steps},
 };
 use crate::front_matter::{FieldValue, FrontMatter, listed};
 
-/// The fields of a task.
-pub(super) const FIELDS: [&str; 7] =
-    ["name", "description", "arguments", "permission", "model", "checks", "sessions"];
 /// Most commands that check a run.
 const MAX_CHECKS: usize = 10;
 /// Most sessions that a task can say it was made from.

@@ -4,6 +4,10 @@ use std::fmt;
 
 use super::arguments::ArgumentError;
 
+/// The fields of a task.
+pub(super) const FIELDS: [&str; 7] =
+    ["name", "description", "arguments", "permission", "model", "checks", "sessions"];
+
 /// An error in a task file, with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskFault {
@@ -87,7 +91,7 @@ impl fmt::Display for TaskError {
                 f,
                 "unknown field `{}`; tasks have {}",
                 name.escape_debug(),
-                super::definition::FIELDS.join(", ")
+                FIELDS.join(", ")
             ),
             Self::NameDiffers { field, file } => write!(
                 f,

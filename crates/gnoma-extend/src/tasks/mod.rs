@@ -21,12 +21,10 @@ pub use self::{
     fault::{TaskError, TaskFault},
     find::{TaskFile, TaskProblem, TaskProblemKind, find_tasks, read_task_file, task_file_path},
     plan::{PlanError, PlannedAction, PlannedStep, TaskPlan, plan_task},
-    record::{
-        ResumeChoice, ResumeError, RunRecord, RunState, StepKind, StepRecord, StepResult, StepState,
-    },
+    record::{ResumeChoice, ResumeError, RunRecord, RunState, StepRecord, StepResult, StepState},
     schema::task_schema,
     session::{DraftTask, draft_from_messages},
-    steps::{StepAction, TaskStep},
+    steps::{StepAction, StepKind, TaskStep},
     store::{RunLock, RunStore, StoreError},
 };
 

@@ -8,8 +8,7 @@ use sha2::{Digest as _, Sha256};
 use super::{
     arguments::{ArgumentError, bind_arguments},
     definition::TaskDefinition,
-    record::StepKind,
-    steps::StepAction,
+    steps::{StepAction, StepKind},
     substitute::{NamedValue, fill_command, fill_text, mentions},
 };
 use crate::commands::words;

@@ -8,36 +8,12 @@ pub use gnoma_core::protocol::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::plan::TaskPlan;
+use super::{plan::TaskPlan, steps::StepKind};
 
 /// The form of the record.
 const VERSION: u32 = 1;
 /// Most bytes of a reason that are recorded.
 const MAX_WHY_BYTES: usize = 2 << 10;
-
-/// The kind of a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StepKind {
-    /// A prompt to a model.
-    Prompt,
-    /// A shell command.
-    Command,
-    /// A question to the person.
-    Question,
-}
-
-impl StepKind {
-    /// Returns the name of the kind, as in records.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Prompt => "prompt",
-            Self::Command => "command",
-            Self::Question => "question",
-        }
-    }
-}
 
 /// A step of a run, as it is recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -51,7 +51,7 @@ pub fn task_schema() -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::definition::FIELDS, *};
+    use super::{super::fault::FIELDS, *};
 
     #[test]
     fn schema_has_the_fields_that_are_read() {

@@ -1,5 +1,7 @@
 //! The steps of a task file: one below each heading `## Title`. A file without headings is one step.
 
+use serde::{Deserialize, Serialize};
+
 use super::fault::{TaskError, TaskFault};
 
 /// Most steps of a file.
@@ -45,6 +47,30 @@ pub enum StepAction {
         /// The answers to choose from; if there are none, any words are an answer.
         choices: Vec<String>,
     },
+}
+
+/// The kind of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepKind {
+    /// A prompt to a model.
+    Prompt,
+    /// A shell command.
+    Command,
+    /// A question to the person.
+    Question,
+}
+
+impl StepKind {
+    /// Returns the name of the kind, as in records.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Prompt => "prompt",
+            Self::Command => "command",
+            Self::Question => "question",
+        }
+    }
 }
 
 /// The text before the first heading, and the steps.

@@ -36,9 +36,9 @@ pub(super) fn count(text: &str) -> Result<u32, String> {
     whole_number(text, 1..=u32::MAX)
 }
 
-/// Reads a port of this machine.
+/// Reads a port of this machine; 0 stands for any that is free.
 pub(super) fn port(text: &str) -> Result<u16, String> {
-    whole_number(text, 1..=u16::MAX)
+    whole_number(text, 0..=u16::MAX)
 }
 
 /// Reads the number of an entry of a session.
@@ -74,9 +74,8 @@ mod tests {
             ("gnoma --max-turns -1 hi", "the number must be 1 or more"),
             ("gnoma --max-turns 99999999999 hi", "the number must be at most 4294967295"),
             ("gnoma web --port abc", "`abc` is not a whole number"),
-            ("gnoma web --port 0", "the number must be 1 to 65535"),
-            ("gnoma web --port -1", "the number must be 1 to 65535"),
-            ("gnoma web --port 70000", "the number must be 1 to 65535"),
+            ("gnoma web --port -1", "the number must be 0 to 65535"),
+            ("gnoma web --port 70000", "the number must be 0 to 65535"),
             ("gnoma sessions list -n x", "`x` is not a whole number"),
             ("gnoma sessions list -n -1", "the number must be 0 or more"),
             ("gnoma sessions search -n x it", "`x` is not a whole number"),

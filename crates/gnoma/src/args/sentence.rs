@@ -155,12 +155,12 @@ impl SplitLine<'_> {
                 let takes_words = leaf.has_subcommands() || leaf.get_positionals().next().is_some();
                 !takes_words && more.len() > 1
             }
+            None if more.is_empty() && verbs::is_line_word(next) => false,
             None if command.has_subcommands() => self.mistyped_subcommand(command).is_none(),
             None => {
-                let is_line_word = more.is_empty() && verbs::is_line_word(next);
                 let is_wrong_value = more.is_empty()
                     && matches!(error.kind(), ErrorKind::InvalidValue | ErrorKind::ValueValidation);
-                !is_wrong_value && !is_line_word && !words.iter().all(|word| is_argument(word))
+                !is_wrong_value && !words.iter().all(|word| is_argument(word))
             }
         }
     }

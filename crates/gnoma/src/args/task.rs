@@ -8,6 +8,7 @@ use clap::Subcommand;
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum TaskSub {
     /// List tasks.
+    #[command(alias = "ls")]
     List,
     /// Print a task.
     Show {
@@ -41,6 +42,7 @@ pub(crate) enum TaskSub {
         schema: bool,
     },
     /// Delete a task after a yes. What is recorded of its runs stays.
+    #[command(aliases = ["rm", "remove"])]
     Delete {
         /// The task.
         name: String,

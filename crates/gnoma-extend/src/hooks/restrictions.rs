@@ -1,0 +1,70 @@
+//! What Claude Code's settings deny and ask about.
+
+use serde_json::Value;
+
+use crate::places::BroughtBy;
+
+/// Longest name of somebody else's setting that is shown, in characters.
+const MAX_SHOWN_CHARS: usize = 80;
+/// The lists of permissions that apply as they are.
+const RESTRICTING: [&str; 2] = ["deny", "ask"];
+/// The other permissions that Claude Code has.
+pub(super) const OTHER_PERMISSIONS: [&str; 5] = [
+    "additionalDirectories",
+    "allow",
+    "defaultMode",
+    "disableAutoMode",
+    "disableBypassPermissionsMode",
+];
+
+/// The rules in one file of Claude Code's settings that deny or ask, as they are written there.
+#[derive(Clone, Debug)]
+pub struct Restrictions {
+    /// Who brought them along.
+    pub by: BroughtBy,
+    /// The file, for people.
+    pub shown: String,
+    /// What does not run.
+    pub deny: Vec<Value>,
+    /// What needs approval.
+    pub ask: Vec<Value>,
+}
+
+/// Reads what a file of Claude Code's settings denies or asks about, and names what has no effect in it.
+pub(super) fn read_restrictions(
+    by: BroughtBy,
+    shown: &str,
+    value: &Value,
+) -> (Option<Restrictions>, Vec<String>) {
+    let mut faults = Vec::new();
+    match value.get("permissions") {
+        None | Some(Value::Null) => (),
+        Some(Value::Object(permissions)) => {
+            let is_known =
+                |name: &str| RESTRICTING.contains(&name) || OTHER_PERMISSIONS.contains(&name);
+            faults.extend(permissions.keys().filter(|name| !is_known(name)).map(|name| {
+                format!(
+                    "{shown}: `permissions.{}` has no effect; rules that restrict are in `permissions.deny` and \
+                     `permissions.ask`",
+                    gnoma_core::cut::head_chars(&name.escape_debug().to_string(), MAX_SHOWN_CHARS)
+                )
+            }));
+        }
+        Some(_) => faults.push(format!(
+            "{shown}: `permissions` must be an object with the lists `deny` and `ask`, so its rules have no effect"
+        )),
+    }
+    let rules = |name: &str| match value.pointer(&format!("/permissions/{name}")) {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Array(rules)) => rules.clone(),
+        Some(rule) => vec![rule.clone()],
+    };
+    let (deny, ask) = (rules("deny"), rules("ask"));
+    let restrictions = (!deny.is_empty() || !ask.is_empty()).then(|| Restrictions {
+        by,
+        shown: shown.to_owned(),
+        deny,
+        ask,
+    });
+    (restrictions, faults)
+}

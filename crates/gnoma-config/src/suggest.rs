@@ -3,7 +3,7 @@
 /// Longer names are not compared: the work grows with the product of the lengths.
 const MAX_NAME_CHARS: usize = 64;
 /// Names from here on may be written with two slips.
-const LONG_NAME_CHARS: usize = 6;
+const LONG_NAME_CHARS: usize = 8;
 
 /// The name nearest to `wrong`, if one is near: at most a third of its letters differ. Of two that
 /// are as near, the one as long as `wrong`.
@@ -22,7 +22,7 @@ pub fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<
     ranked.min().map(|(_, _, name)| name)
 }
 
-/// Whether `written` is `name` with a slip in it: one letter, or two from six letters on. [`nearest`] is for words that
+/// Whether `written` is `name` with a slip in it: one letter, or two from eight letters on. [`nearest`] is for words that
 /// are known to be wrong; words that are further apart than this are usually other words.
 #[must_use]
 pub fn is_slip_of(written: &str, name: &str) -> bool {

@@ -93,9 +93,8 @@ impl SplitLine<'_> {
             arguments.iter().map(String::as_str).filter(|word| !word.starts_with('-')).collect();
         let are_arguments = verbs::are_arguments(words.iter().copied());
         let synonym = verbs::synonym(next, command);
-        // One plain word is a name, where the command that is meant takes one.
-        let takes_name = synonym
-            .is_some_and(|meant| meant.get_positionals().next().is_some() && words.len() < 2);
+        // One plain word may be the name that the verb is about.
+        let takes_name = synonym.is_some() && words.len() < 2;
         let is_command = takes_name || verbs::look_like_arguments(words.iter().copied());
         let is_verb = verbs::is_verb(next) && are_arguments && is_command;
         let slip = self.nearly_written(command, next).filter(|_| are_arguments);

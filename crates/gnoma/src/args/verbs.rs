@@ -15,7 +15,7 @@ const SYNONYMS: [&[&str]; 21] = [
     &["set", "edit", "change", "modify", "configure", "put"],
     &["rename", "mv", "move"],
     &["validate", "check", "verify", "lint", "test", "scan"],
-    &["test", "check", "ping", "status", "validate", "list"],
+    &["test", "check", "ping", "status", "validate"],
     &["update", "upgrade", "refresh", "pull"],
     &["export", "dump", "backup"],
     &["import", "load", "restore"],

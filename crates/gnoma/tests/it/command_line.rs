@@ -26,9 +26,8 @@ async fn mistyped_commands_are_not_sent_to_a_model() {
         (&["guard", "check", "a.txt"], "did you mean `gnoma guard scan a.txt`?"),
         (&["hooks", "list"], "`gnoma extensions`"),
         (&["usage", "today"], "gnoma -- usage today"),
-        (&["man", "foo"], "there is no command `foo`"),
+        (&["man", "sesions"], "there is no command `sesions`"),
         (&["update", "now"], "gnoma -- update now"),
-        (&["help", "nosuch"], "there is no command `nosuch`"),
         (&["help", "sesions"], "did you mean `gnoma help sessions`?"),
         (&["/nosuch"], "there is no command `/nosuch`"),
     ] {

@@ -18,7 +18,6 @@ use crate::{
     composer::{Draft, Fold},
     effect::Effect,
     text::{Ink, Line, Style},
-    transcript::SYSTEM_NOTE,
 };
 
 /// Files of one message that are looked for.
@@ -270,10 +269,10 @@ impl State {
 
     /// A message of a person has become part of the conversation.
     pub(super) fn person_appended(&mut self, message: &Message) {
-        let text = message.text_content();
-        if text.starts_with(SYSTEM_NOTE) {
+        if message.is_system_note() {
             return;
         }
+        let text = message.text_content();
         // What has arrived need not be kept for another time.
         self.touched();
         if self.queue.begun_with(message.content()) {

@@ -1,0 +1,57 @@
+//! The known name that a misspelt one probably means.
+
+use crate::message::ModelRef;
+
+/// Longer names are not compared: the work grows with the product of the lengths.
+const MAX_NAME_CHARS: usize = 64;
+
+/// Returns the name nearest to `wrong`, if one is near: at most a third of its letters differ. Of two that are as near,
+/// returns the one as long as `wrong`.
+#[must_use]
+pub fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let wrong_length = wrong.chars().count();
+    if wrong_length > MAX_NAME_CHARS {
+        return None;
+    }
+    let ranked = names.filter_map(|name| {
+        let length = name.chars().count();
+        let distance = strsim::osa_distance(wrong, name);
+        let is_near = distance <= (wrong_length.max(length) / 3).max(1);
+        is_near.then_some((distance, wrong_length.abs_diff(length), name))
+    });
+    ranked.min().map(|(_, _, name)| name)
+}
+
+/// Returns the model that people mean by `wanted`: `provider/model`, the model, or a word of its name.
+pub fn find_model<'a>(
+    wanted: &str,
+    models: impl Iterator<Item = &'a ModelRef> + Clone,
+) -> Option<&'a ModelRef> {
+    let is_exact = |model: &&ModelRef| model.model == wanted || model.to_string() == wanted;
+    let has_word =
+        |model: &&ModelRef| model.model.split(['-', '_', '.', ':', '/']).any(|it| it == wanted);
+    models.clone().find(is_exact).or_else(|| models.clone().find(has_word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn model_is_found_by_its_name_or_a_word_of_it() {
+        let model = |model: &str| ModelRef { provider: "p".into(), model: model.into() };
+        let all = [model("big-opus"), model("opus"), model("small")];
+        let find = |wanted| find_model(wanted, all.iter()).map(|found| found.model.as_str());
+        let found = ["opus", "big", "p/small", "smal"].map(find);
+        assert_eq!(found, [Some("opus"), Some("big-opus"), Some("small"), None]);
+    }
+
+    #[test]
+    fn only_near_names_are_suggested() {
+        let names = ["mode", "model", "max_tokens", "temperature"];
+        assert_eq!(nearest("modle", names.into_iter()), Some("model"));
+        assert_eq!(nearest("mdoe", names.into_iter()), Some("mode"), "a swap is one edit");
+        assert_eq!(nearest("max_token", names.into_iter()), Some("max_tokens"));
+        assert_eq!(nearest("colour", names.into_iter()), None);
+    }
+}

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use gnoma_config::FileTrust;
-use gnoma_core::info::Choice;
+use gnoma_core::{info::Choice, quantity::describe_count};
 use gnoma_extend::{
     BroughtBy, ExtendPlaces,
     tasks::{
         PlanError, PlannedAction, PlannedStep, StepKind, TaskDefinition, TaskFile, TaskPlan,
-        TaskProblem, find_tasks, plan_task, read_task_file,
+        TaskProblem, find_tasks, plan_task, read_task_file, replan_task,
     },
 };
 
@@ -75,14 +75,27 @@ impl Tasks {
     /// # Errors
     /// There is no such task, its project is not trusted, or an argument is wrong.
     pub fn plan(&self, name: &str, arguments: &[String]) -> Result<TaskPlan> {
+        let usable = self.usable_with(name)?;
+        plan_task(name, arguments, &usable).map_err(|error| self.plan_error(&error))
+    }
+
+    /// Plans the continuation of a run with the values that were recorded of it.
+    ///
+    /// # Errors
+    /// As [`Self::plan`]; also if the values do not fit the arguments that the task has now.
+    pub(super) fn replan(&self, name: &str, recorded: &[(String, String)]) -> Result<TaskPlan> {
+        let usable = self.usable_with(name)?;
+        replan_task(name, recorded, &usable).map_err(|error| self.plan_error(&error))
+    }
+
+    /// Returns the tasks that may run, if `name` is one of them.
+    fn usable_with(&self, name: &str) -> Result<HashMap<String, TaskDefinition>> {
         let file = self.file(name)?;
         if self.waits_for_trust(file) {
             return Err(self.untrusted(file));
         }
         let usable = self.files.iter().filter(|file| !self.waits_for_trust(file));
-        let usable: HashMap<String, TaskDefinition> =
-            usable.map(|file| (file.task.name.clone(), file.task.clone())).collect();
-        plan_task(name, arguments, &usable).map_err(|error| self.plan_error(&error))
+        Ok(usable.map(|file| (file.task.name.clone(), file.task.clone())).collect())
     }
 
     /// Checks that the tasks which a task runs exist, get their arguments and form no circle. Values that a person must
@@ -144,11 +157,11 @@ impl Tasks {
             ""
         };
         Ok(format!(
-            "{}: {}\nfrom {}, {} steps\n{waits}\n{}\n",
+            "{}: {}\nfrom {}, {}\n{waits}\n{}\n",
             file.task.usage(),
             file.task.description,
             self.places.shown(&file.path),
-            file.task.steps.len(),
+            describe_count(file.task.steps.len(), "step"),
             text.trim_end()
         ))
     }

@@ -6,7 +6,7 @@ use anyhow::Result;
 use gnoma_extend::tasks::{is_task_name, new_task_text, task_file_path, task_schema};
 use gnoma_host::{
     HostError, Project,
-    tasks::{Tasks, check_file, describe_history, write_task},
+    tasks::{Tasks, check_file, describe_history, refuse_shared_folder, write_task},
 };
 
 use super::{
@@ -30,6 +30,7 @@ pub(super) async fn run(
 ) -> Result<Exit> {
     match what {
         TaskSub::Run(how) => task_run::run(how, args, around).await,
+        TaskSub::Resume(how) => task_run::resume(how, args, around).await,
         TaskSub::Check { schema: true, .. } => print_json(&task_schema()),
         TaskSub::Check { files, .. } => check(files, &project(args, around)?, around),
         TaskSub::List => list(&project(args, around)?),
@@ -97,6 +98,9 @@ fn new(name: &str, in_project: bool, project: &Project) -> Result<Exit> {
         let cause = format!("`{}` cannot name a task", name.escape_debug());
         let remedy = Some("use letters, digits, `-` and `_`".to_owned());
         return Err(HostError { remedy, ..HostError::usage(cause) }.into());
+    }
+    if in_project {
+        refuse_shared_folder(project)?;
     }
     let tasks = Tasks::find(project);
     let path = task_file_path(tasks.places(), name, in_project);

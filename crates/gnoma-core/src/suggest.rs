@@ -25,12 +25,12 @@ pub fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<
 /// Returns the model that people mean by `wanted`: `provider/model`, the model, or a word of its name.
 pub fn find_model<'a>(
     wanted: &str,
-    models: impl Iterator<Item = &'a ModelRef> + Clone,
+    mut models: impl Iterator<Item = &'a ModelRef> + Clone,
 ) -> Option<&'a ModelRef> {
     let is_exact = |model: &&ModelRef| model.model == wanted || model.to_string() == wanted;
     let has_word =
         |model: &&ModelRef| model.model.split(['-', '_', '.', ':', '/']).any(|it| it == wanted);
-    models.clone().find(is_exact).or_else(|| models.clone().find(has_word))
+    models.clone().find(is_exact).or_else(|| models.find(has_word))
 }
 
 #[cfg(test)]

@@ -168,9 +168,8 @@ mod tests {
     #[test]
     fn message_waits_until_it_begins_a_turn_or_is_queued() {
         let queue = |count: usize| Event::Queued { queue: vec![vec![Content::text("x")]; count] };
-        let mut tasks = SessionTasks::default();
         // The turn before it ends after the message was sent.
-        tasks.pending_turns = 1;
+        let mut tasks = SessionTasks { pending_turns: 1, ..SessionTasks::default() };
         tasks.hear(&Event::State(SessionState::Idle));
         assert_eq!(tasks.pending_turns, 1);
         tasks.hear(&Event::State(SessionState::Active));

@@ -32,6 +32,7 @@ fn states(world: &World) -> Vec<String> {
 }
 
 #[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "how often it is killed is said from outside")]
 async fn killed_at_any_moment_no_ended_step_runs_twice_and_none_is_left_out() {
     let kills = std::env::var(KILLS).ok().and_then(|count| count.parse().ok());
     let kills = kills.unwrap_or(USUAL_KILLS);

@@ -31,6 +31,7 @@ pub mod provider;
 pub mod quantity;
 pub mod secret;
 pub mod session;
+pub mod shell_line;
 pub mod sort;
 mod stop;
 pub mod store;

@@ -51,7 +51,7 @@ pub(crate) fn draft(
     let mut diff = format!("--- /dev/null\n+++ b/{shown}\n@@ -0,0 +1,{lines} @@\n");
     diff.extend(text.lines().map(|line| format!("+{line}\n")));
     if drafted.omitted > 0 {
-        let count = describe_count(drafted.omitted, "message");
+        let count = describe_count(drafted.omitted, "step");
         diff.push_str(&format!("{count} left out as too long or too many\n"));
     }
     if of_steps > 0 {

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use gnoma_core::{Content, Message, protocol::Request};
+use gnoma_core::{Content, Message, protocol::Request, shell_line::describe_shell_line};
 
 use super::{
     State,
@@ -402,7 +402,7 @@ impl State {
         let end = output.floor_char_boundary(MAX_ATTACHED_BYTES);
         let kept = output.get(..end).unwrap_or_default();
         let cut = if end < output.len() { "\n[cut]" } else { "" };
-        let text = format!("I ran this:\n```\n$ {line}\n{}{cut}\n```", kept.trim_end());
+        let text = describe_shell_line(line, &format!("{}{cut}", kept.trim_end()));
         let amount = match cut {
             "" if count == 1 => "1 line".to_owned(),
             "" => format!("{count} lines"),

@@ -7,8 +7,9 @@ use gnoma_core::{info::Choice, quantity::describe_count};
 use gnoma_extend::{
     BroughtBy, ExtendPlaces,
     tasks::{
-        PlanError, PlannedAction, PlannedStep, StepKind, TaskDefinition, TaskFile, TaskPlan,
-        TaskProblem, find_tasks, plan_task, read_task_file, replan_task,
+        ArgumentKind, PlanError, PlannedAction, PlannedStep, StepKind, TaskArgument,
+        TaskDefinition, TaskFile, TaskPlan, TaskProblem, find_tasks, plan_task, read_task_file,
+        replan_task,
     },
 };
 
@@ -141,6 +142,25 @@ impl Tasks {
             }
         };
         self.files.iter().map(choice).collect()
+    }
+
+    /// Returns the words that can follow the name of a task and the arguments behind it, as far as they are known: names
+    /// if there are no words, and then the values of a choice, or the default.
+    #[must_use]
+    pub fn next_words(&self, words: &[String]) -> Vec<String> {
+        let Some((name, given)) = words.split_first() else {
+            return self.files.iter().map(|file| file.task.name.clone()).collect();
+        };
+        let file = self.files.iter().find(|file| file.task.name == *name);
+        let argument = file.and_then(|file| file.task.arguments.get(given.len()));
+        let values = match argument {
+            Some(TaskArgument { kind: ArgumentKind::Choice(values), .. }) => values.clone(),
+            Some(argument) => argument.default.iter().cloned().collect(),
+            None => Vec::new(),
+        };
+        // A terminal would obey control characters of a project's file.
+        let is_plain = |value: &String| !value.is_empty() && !value.contains(char::is_control);
+        values.into_iter().filter(is_plain).collect()
     }
 
     /// Describes a task: its arguments, and its steps as the file has them.

@@ -54,6 +54,12 @@ pub(crate) enum TaskSub {
         #[arg(long, short)]
         yes: bool,
     },
+    /// Print what can follow in a command line about tasks, for the completions of shells.
+    #[command(hide = true)]
+    Complete {
+        /// The command behind `task`, and the words behind it.
+        words: Vec<String>,
+    },
     /// List the last runs of a task, or of all.
     History {
         /// The task.

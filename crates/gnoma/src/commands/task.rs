@@ -40,6 +40,17 @@ pub(super) async fn run(
             new(name, *is_project, &project(args, around)?)
         }
         TaskSub::Delete { name, yes } => delete(name, *yes, &project(args, around)?, around),
+        TaskSub::Complete { words } => {
+            let (Some((command, words)), tasks) =
+                (words.split_first(), Tasks::find(&project(args, around)?))
+            else {
+                return Ok(Exit::Done);
+            };
+            // Only a run takes more than the name of a task.
+            let is_over = command != "run" && !words.is_empty();
+            let next = if is_over { Vec::new() } else { tasks.next_words(words) };
+            print(&next.iter().map(|word| format!("{word}\n")).collect::<String>())
+        }
         TaskSub::History { name } => {
             let project = project(args, around)?;
             print(&describe_history(&project, name.as_deref().unwrap_or_default()))

@@ -368,3 +368,30 @@ async fn messages_of_steps_are_recorded_so_that_no_task_is_made_of_them() {
     let digest = gnoma_extend::tasks::digest_message("Write the entry for v1 on origin.");
     assert_eq!(digests[0][1], digest.as_str());
 }
+
+#[tokio::test]
+async fn bash_completes_names_of_tasks_and_values_of_choices() {
+    let world = world([]);
+    let hostile = "---\narguments:\n  how: choice(fast, $(touch bad), slow)\n---\nGo $how.\n";
+    world.put_home(".config/gnoma/tasks/build.md", hostile);
+    let script = world.run(&["completions", "bash"]).await.out;
+    world.write("completions.bash", &script);
+    let complete = async |words: &str| {
+        let line = format!(
+            "source completions.bash; COMP_WORDS=({0} {words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \
+             _gnoma_task_words {0} \"${{COMP_WORDS[-1]}}\" \"${{COMP_WORDS[-2]}}\"; echo \"${{COMPREPLY[*]}}\"",
+            env!("CARGO_BIN_EXE_gnoma")
+        );
+        let mut command = tokio::process::Command::new("bash");
+        command.args(["-c", &line]).current_dir(world.project.path());
+        command.env("HOME", world.home.path()).stdout(std::process::Stdio::piped());
+        crate::support::finish(command.spawn().unwrap()).await.out.trim().to_owned()
+    };
+    assert_eq!(complete("task run ''").await, "build release");
+    assert_eq!(complete("task show re").await, "release");
+    assert_eq!(complete("task run build ''").await, r"fast \$\(touch\ bad\) slow");
+    assert_eq!(complete("task run build f").await, "fast");
+    assert_eq!(complete("task run release v1 ''").await, "origin");
+    assert!(complete("task run --dr").await.contains("--dry-run"));
+    assert!(!exists(world.project.path(), "bad"));
+}

@@ -435,7 +435,7 @@ mod tests {
         run.add_message("said");
         run.end_step(0, ended(StepState::Failed), 110);
         let message = ("s".to_owned(), digest_message("said "));
-        assert_eq!(run.messages, [message.clone()]);
+        assert_eq!(run.messages, std::slice::from_ref(&message));
         let run = run.resume(&plan(THREE), Some(ResumeChoice::Again), 200).unwrap();
         assert_eq!(run.messages, [message]);
     }

@@ -28,12 +28,15 @@ pub mod plan;
 pub mod price;
 pub mod protocol;
 pub mod provider;
+pub mod quantity;
 pub mod secret;
 pub mod session;
+pub mod shell_line;
 pub mod sort;
 mod stop;
 pub mod store;
 pub mod stream;
+pub mod suggest;
 pub mod system_error;
 pub mod terminal_text;
 mod thinking;
@@ -45,8 +48,8 @@ pub use self::thinking::ThinkingMode;
 pub use error::{ErrorKind, ProviderError};
 pub use json::RawJson;
 pub use message::{
-    CallId, Content, Image, Message, ModelRef, Redacted, ResultPart, Role, Text, Thinking,
-    ToolCall, ToolResult,
+    CallId, Content, Image, Message, ModelRef, Redacted, ResultPart, Role, SYSTEM_NOTE, Text,
+    Thinking, ToolCall, ToolResult,
 };
 pub use price::Price;
 pub use provider::{

@@ -42,7 +42,7 @@ pub(crate) use self::{
     plugin::PluginSub,
     router::{RouteArgs, RouterSub},
     sentence::{prompt_hint, rewrite_line},
-    task::{TaskRunArgs, TaskSub},
+    task::{TaskResumeArgs, TaskRunArgs, TaskSub},
     usage::{UsageArgs, UsageSub},
 };
 

@@ -74,6 +74,8 @@ pub enum ArgumentError {
     },
     /// A value is given twice.
     Twice(String),
+    /// A recorded value belongs to an argument that the task does not have any more.
+    Undeclared(String),
     /// The value is not of the argument's type.
     Value {
         /// The argument.
@@ -110,6 +112,9 @@ impl fmt::Display for ArgumentError {
                 write!(f, "`{}` is one argument too many; {usage}", value.escape_debug())
             }
             Self::Twice(name) => write!(f, "the argument `{name}` is given twice"),
+            Self::Undeclared(name) => {
+                write!(f, "the task has no argument `{}` any more", name.escape_debug())
+            }
             Self::Value { name, value, wanted } => {
                 write!(f, "`{}` is not {wanted}, which `{name}` must be", value.escape_debug())
             }
@@ -304,6 +309,35 @@ pub fn bind_arguments(
         Ok((name, value))
     };
     arguments.iter().zip(values).map(bind).collect()
+}
+
+/// Checks the values that were recorded of a run against the arguments that the task has now.
+///
+/// # Errors
+/// A value is missing, not of its argument's type, or of an argument that the task does not have any more.
+pub(super) fn rebind_arguments(
+    task: &str,
+    arguments: &[TaskArgument],
+    recorded: &[(String, String)],
+) -> Result<Vec<(String, String)>, ArgumentError> {
+    let is_declared = |name: &String| arguments.iter().any(|argument| argument.name == *name);
+    if let Some((name, _)) = recorded.iter().find(|(name, _)| !is_declared(name)) {
+        return Err(ArgumentError::Undeclared(name.clone()));
+    }
+    let bind = |argument: &TaskArgument| {
+        let name = argument.name.clone();
+        let value = recorded.iter().find(|(known, _)| *known == name).map(|(_, value)| value);
+        let Some(value) = value.or(argument.default.as_ref()).cloned() else {
+            let usage = format!("usage: {}", usage_line(task, arguments));
+            return Err(ArgumentError::Missing { name, usage });
+        };
+        // A default may be of no type.
+        if argument.default.as_ref() != Some(&value) {
+            argument.kind.check(&name, &value)?;
+        }
+        Ok((name, value))
+    };
+    arguments.iter().map(bind).collect()
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use super::{
     ports::{Change, Opened, Prepared},
     replier::Replier,
     said::Notice,
-    task_run::{TaskLink, TaskOrder},
+    task_link::{TaskLink, TaskOrder},
 };
 
 /// What wakes a session's task.
@@ -163,7 +163,7 @@ impl Actor {
         if changes {
             self.tell_change();
         }
-        self.begin_step();
+        self.grant_reservation();
     }
 
     fn opened(&mut self, opened: Opened) {
@@ -184,6 +184,7 @@ impl Actor {
     fn not_opened(&mut self, error: &RequestError) {
         self.engine = Engine::Gone;
         self.waiting.clear();
+        self.tasks.pending_turns = 0;
         // Where no provider is set up, front ends show what to do about it.
         if self.log.with_view(|view| view.info.found.is_none()) {
             let remedy = error.remedy.iter().map(String::as_str);

@@ -75,11 +75,17 @@ pub(crate) fn connect(path: &Path, patience: Duration, journal: Journal) -> Resu
 /// A connection that only reads. Its log is read as well; what others write meanwhile is seen where the
 /// system lets them be seen.
 pub(crate) fn connect_to_read(path: &Path, patience: Duration) -> Result<Connection> {
+    let connection = open_read_only(path, patience)?;
+    recognise(&connection)?;
+    Ok(connection)
+}
+
+/// Opens a database of any of our kinds so that nothing can be written through the connection.
+pub(crate) fn open_read_only(path: &Path, patience: Duration) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).explain()?;
     connection.busy_timeout(patience).explain()?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).explain()?;
-    recognise(&connection)?;
     connection.set_prepared_statement_cache_capacity(64);
     for name in ["cell_size_check", "query_only"] {
         connection

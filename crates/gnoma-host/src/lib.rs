@@ -7,6 +7,7 @@
 mod address_secrets;
 mod agent;
 mod agents;
+mod branch;
 pub mod changes;
 mod changing;
 mod child;

@@ -129,6 +129,13 @@ pub fn ledger_to_look_at(project: &Project) -> Arc<LateLedger> {
     }
 }
 
+/// The ledger for a report: opened for reading, and that of the profile also in incognito, where sessions have one in
+/// memory.
+pub(crate) fn ledger_to_report(project: &Project) -> LateLedger {
+    let path = has_ledger(project).then(|| ledger_file(project));
+    LateLedger::to_read(path, project.notices.clone())
+}
+
 fn folder(project: &Project) -> PathBuf {
     let state = project.environment().state_dir();
     match &project.keeping.profile {

@@ -8,16 +8,12 @@ mod notes;
 mod table;
 mod view;
 
-use std::{
-    fs::OpenOptions,
-    io::{self, IsTerminal as _, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
-    path::Path,
-};
+use std::io::{self, IsTerminal as _};
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use gnoma_host::{
     HostError,
+    files::NewFile,
     usage::{self, MAX_DEPTH, UsageQuery},
 };
 
@@ -62,29 +58,13 @@ pub(super) async fn run(
     }
     if let Some(file) = &wanted.html {
         let file = around.cwd.join(file);
-        write_new(&file, &html::render_page(&view))?;
+        let mut page = NewFile::create(&file)?;
+        page.write(html::render_page(&view).as_bytes())?;
+        page.finish()?;
         report::say(format_args!("wrote {}", file.display()));
         return Ok(Exit::Done);
     }
     let stdout = io::stdout();
     let columns = stdout.is_terminal().then(|| Size::of(&stdout).columns);
     show(&table::render(&view, columns))
-}
-
-/// Writes a file that did not exist and that nobody else can read.
-fn write_new(file: &Path, text: &str) -> Result<()> {
-    let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
-    let mut opened = opened.map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => anyhow::Error::new(HostError::usage(format!(
-            "`{}` already exists; choose another name, or remove it",
-            file.display()
-        ))),
-        _ => anyhow::Error::new(error).context(format!("cannot write `{}`", file.display())),
-    })?;
-    let written = opened.write_all(text.as_bytes());
-    if written.is_err() {
-        // Half a page would be in the way of the next try.
-        drop(std::fs::remove_file(file));
-    }
-    written.with_context(|| format!("cannot write `{}`", file.display()))
 }

@@ -8,6 +8,7 @@ mod address_secrets;
 mod agent;
 mod agents;
 mod branch;
+pub mod bug_report;
 pub mod changes;
 mod changing;
 mod child;

@@ -117,11 +117,16 @@ pub(super) fn open_to_read(path: &Path, patience: Duration) -> Result<Option<Con
     if files::beside(path, files::DOUBT).exists() || files::is_cut_short(path) {
         return Ok(None);
     }
-    let opened = db::open_read_only(path, patience)
-        .map_err(|error| reworded(error, &path.display().to_string()))
-        .and_then(|connection| recognise(&connection, path).map(|()| connection));
-    let connection = match opened {
+    let recognised = |opened: Result<Connection>| {
+        let connection = opened.map_err(|error| reworded(error, &path.display().to_string()))?;
+        recognise(&connection, path).map(|()| connection)
+    };
+    let connection = match recognised(db::open_read_only(path, patience)) {
         Err(error) if error.kind == StoreErrorKind::Damaged => return Ok(None),
+        // In a read-only folder SQLite cannot create the file for its locks, which is not needed without a log.
+        Err(error) if error.kind == StoreErrorKind::ReadOnly && !files::has_log(path) => {
+            recognised(db::open_immutable(path))?
+        }
         opened => opened?,
     };
     let (found, known) = (version(&connection)?, whole(STEPS.len()));

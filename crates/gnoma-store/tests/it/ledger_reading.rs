@@ -89,6 +89,16 @@ fn read_only_home_child() {
     assert!(SqliteLedger::open(&path).is_err());
     check_report(&path, 0);
     mount_again("rw", home.path());
+    // A copy of the file alone, without SQLite's files for its log.
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    drop(connection);
+    let copy = home.path().join("a copy?#%.db");
+    fs::copy(&path, &copy).unwrap();
+    mount_again("ro", home.path());
+    check_report(&copy, 0);
+    assert!(SqliteLedger::open_to_read(&home.path().join("none.db")).is_err());
+    mount_again("rw", home.path());
 }
 
 /// Starts a process that holds the write lock until its input ends. Its output must stay open for as long.

@@ -170,8 +170,8 @@ pub(crate) struct TurnArgs {
     #[arg(long)]
     pub fork: bool,
 
-    /// Write a debug log into this file: a line for each step of a session, without what people, models and tools
-    /// wrote.
+    /// Write a debug log into this file, a new one or an earlier log: a line for each step of a session, without what
+    /// people, models and tools wrote.
     #[arg(long, value_name = "FILE", global = true)]
     pub log: Option<PathBuf>,
 

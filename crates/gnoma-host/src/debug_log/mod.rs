@@ -44,7 +44,10 @@ pub fn install(path: PathBuf, level: LogLevel) -> Result<()> {
     })?;
     // A second log would have half of the lines.
     if LOG.set(ProcessLog { file, level }).is_ok() {
-        panic::install_hook();
+        panic::install_hook(|lines| {
+            // A panic cannot tell anybody that the log fails.
+            LOG.get().into_iter().for_each(|log| drop(log.file.append(lines)));
+        });
     }
     Ok(())
 }

@@ -5,31 +5,28 @@
 
 use std::{backtrace::Backtrace, panic::PanicHookInfo, thread};
 
-use super::{LOG, line};
+use super::line;
 use crate::clock;
 
 /// Lines of a backtrace that are logged.
 const MAX_FRAME_LINES: usize = 200;
 
-/// Logs every panic from now on, and then does what was done before.
-pub(super) fn install_hook() {
+/// Has `append` write the lines of every panic from now on, and then does what was done before.
+pub(super) fn install_hook(append: impl Fn(&str) + Send + Sync + 'static) {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        write_panic(panic);
+        append(&panic_lines(panic));
         before(panic);
     }));
 }
 
-fn write_panic(panic: &PanicHookInfo<'_>) {
-    let Some(log) = LOG.get() else { return };
+fn panic_lines(panic: &PanicHookInfo<'_>) -> String {
     let backtrace = Backtrace::force_capture().to_string();
     let now_ms = clock::now_ms();
-    let text: String = std::iter::once(describe_panic(panic))
+    std::iter::once(describe_panic(panic))
         .chain(frame_lines(&backtrace))
         .map(|line| line::stamp(now_ms, &line))
-        .collect();
-    // Nothing can be told from here if the log fails.
-    drop(log.file.append(&text));
+        .collect()
 }
 
 fn describe_panic(panic: &PanicHookInfo<'_>) -> String {

@@ -27,7 +27,7 @@ async fn a_log_has_the_steps_of_a_session_and_none_of_its_words() {
         " model call round=1 arm=test/m1 ",
         " model call failed provider=test kind=Overloaded status=503 ",
         " model answer attempt=2 ",
-        " approval decided call=call_a allowed=true ",
+        " approval decided call=call_a allowed=true reason=\"mode auto: reads run\"\n",
         " tool begin call=call_a tool=fs.read ",
         " tool end call=call_a tool=fs.read error=false ",
         " turn end outcome=complete rounds=2 ",

@@ -142,7 +142,9 @@ fn divide_groups(
     for (key, group) in groups {
         let part = key.get(depth).copied().unwrap_or(UNKNOWN);
         let place = if matches!(dimension, Dimension::Period(_)) { part } else { 0 };
-        parts.entry((place, names.name(dimension, part))).or_default().push((key, group));
+        // Most parts of a dimension with many names have one group; room for more would be most of a report's memory.
+        let of_name = parts.entry((place, names.name(dimension, part)));
+        of_name.or_insert_with(|| Vec::with_capacity(1)).push((key, group));
     }
     parts
 }

@@ -64,13 +64,6 @@ impl UsageSums {
         self.amount.input.saturating_add(self.amount.output)
     }
 
-    /// Returns the sums without turns, which do not add up: two groups can share one.
-    #[must_use]
-    pub fn without_turns(mut self) -> Self {
-        self.details.turns = 0;
-        self
-    }
-
     /// Adds a recorded call, but for its turn.
     pub(super) fn add_call(&mut self, call: &CallRow) {
         let CallRow { amount, thinking, is_priced, failure, first_part_ms, .. } = call;
@@ -97,7 +90,7 @@ impl UsageSums {
         self.add_sums(&Self { amount: *rest, unpriced_calls, unrecorded_calls, ..Self::default() });
     }
 
-    /// Adds the sums of other calls, but for their turns.
+    /// Adds the sums of other calls, but for their turns: two groups can share one.
     pub(super) fn add_sums(&mut self, other: &Self) {
         let Self {
             amount,

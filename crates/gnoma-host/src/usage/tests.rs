@@ -103,13 +103,19 @@ async fn report_of(
     (total, rows, totals)
 }
 
+/// Turns do not add up: two groups can share one.
+fn without_turns(mut sums: UsageSums) -> UsageSums {
+    sums.details.turns = 0;
+    sums
+}
+
 /// The sums of all innermost rows, without turns.
 fn sum_of_leaves(rows: &[UsageRow]) -> UsageSums {
     let mut sums = UsageSums::default();
     for row in rows {
         let inner = sum_of_leaves(&row.rows);
         if !row.rows.is_empty() {
-            assert_eq!(inner, row.sums.without_turns(), "{row:?}");
+            assert_eq!(inner, without_turns(row.sums), "{row:?}");
         }
         sums.add_sums(&row.sums);
     }
@@ -156,7 +162,7 @@ proptest! {
             totals.iter().for_each(|total| counted.add(&total.amount));
             assert_eq!(total.amount, counted);
             assert_eq!(total.calls(), calls.len() as u64);
-            assert_eq!(sum_of_leaves(&rows), total.without_turns());
+            assert_eq!(sum_of_leaves(&rows), without_turns(total));
         });
     }
 

@@ -1,6 +1,8 @@
 //! A report as JSON. What is not known is `null`. Pure.
 //!
-//! Rows are written as they are met: a tree of values would take more memory than the report.
+//! Rows are written as they are met: a tree of values, or the whole text, would take more memory than the report.
+
+use std::io;
 
 use gnoma_core::ledger::Window;
 use gnoma_host::usage::{CapForecast, Period, UsageRow, UsageSums};
@@ -9,14 +11,14 @@ use serde::{Serialize, Serializer};
 
 use super::view::UsageView;
 
-/// Returns the report as one line of JSON.
+/// Writes the report as one line of JSON.
 ///
 /// # Errors
-/// Those of the serializer; these types give it no cause.
-pub(super) fn to_json(view: &UsageView<'_>) -> serde_json::Result<String> {
+/// Those of `out`.
+pub(super) fn write(view: &UsageView<'_>, out: &mut impl io::Write) -> io::Result<()> {
     let report = view.report;
     let damaged = report.damaged.first.iter();
-    serde_json::to_string(&JsonReport {
+    let report = JsonReport {
         from_ms: report.begin_ms,
         to_ms: view.now_ms,
         zone: report.zone.as_deref(),
@@ -31,7 +33,9 @@ pub(super) fn to_json(view: &UsageView<'_>) -> serde_json::Result<String> {
                 .collect(),
         },
         exceeded_sums: report.exceeded_sums,
-    })
+    };
+    serde_json::to_writer(&mut *out, &report)?;
+    out.write_all(b"\n")
 }
 
 #[derive(Serialize)]

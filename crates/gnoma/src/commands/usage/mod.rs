@@ -8,7 +8,7 @@ mod notes;
 mod table;
 mod view;
 
-use std::io::{self, IsTerminal as _};
+use std::io::{self, BufWriter, IsTerminal as _, Write as _};
 
 use anyhow::Result;
 use gnoma_host::{
@@ -18,7 +18,7 @@ use gnoma_host::{
 };
 
 use self::view::UsageView;
-use super::common::{print_data, project, show};
+use super::common::{print_data, project, refuse_closed_stdout, show};
 use crate::{
     args::{TurnArgs, UsageArgs, UsageSub},
     environment::ProcessEnvironment,
@@ -49,9 +49,7 @@ pub(super) async fn run(
     let report = usage::read_report(&project, &query).await?;
     let view = UsageView { query: &query, report: &report, now_ms: project.now_ms() };
     if wanted.json {
-        let mut text = json::to_json(&view)?;
-        text.push('\n');
-        return print_data(&text);
+        return print_json(&view);
     }
     if wanted.csv {
         return print_data(&csv::render(&view));
@@ -67,4 +65,20 @@ pub(super) async fn run(
     let stdout = io::stdout();
     let columns = stdout.is_terminal().then(|| Size::of(&stdout).columns);
     show(&table::render(&view, columns))
+}
+
+/// Writes the report to standard output, piece by piece. A terminal gets it like text.
+fn print_json(view: &UsageView<'_>) -> Result<Exit> {
+    let stdout = io::stdout();
+    if stdout.is_terminal() {
+        let mut text = Vec::new();
+        json::write(view, &mut text)?;
+        return print_data(&String::from_utf8_lossy(&text));
+    }
+    refuse_closed_stdout()?;
+    let mut out = BufWriter::new(stdout.lock());
+    match json::write(view, &mut out).and_then(|()| out.flush()) {
+        Ok(()) => Ok(Exit::Done),
+        Err(error) => report::unwritten(error),
+    }
 }

@@ -81,6 +81,12 @@ fn shown<T>(show: impl FnOnce(&UsageView<'_>) -> T) -> T {
     show(&UsageView { query: &query, report: &report, now_ms: 1_795_867_200_000 })
 }
 
+fn to_json(view: &UsageView<'_>) -> serde_json::Value {
+    let mut text = Vec::new();
+    json::write(view, &mut text).unwrap();
+    serde_json::from_slice(&text).unwrap()
+}
+
 #[test]
 fn lines_fit_into_every_width_and_keep_what_matters() {
     for columns in [40, 60, 80, 100, 120, 200] {
@@ -131,8 +137,7 @@ fn csv_has_the_innermost_rows_and_json_the_tree() {
     assert!(lines[0].starts_with("model,day,turns,calls,"), "{csv}");
     assert!(lines[1].ends_with(",0.500000"), "{csv}");
     assert!(lines[5].starts_with(",2026-11-28,") && lines[5].ends_with(','), "{csv}");
-    let json = shown(json::to_json).unwrap();
-    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let json = shown(to_json);
     assert_eq!(json["total"]["micro_usd"], 3_000_123);
     assert_eq!(json["rows"][2]["sums"]["micro_usd"], serde_json::Value::Null);
     assert_eq!(json["rows"][2]["name"], serde_json::Value::Null);
@@ -189,7 +194,7 @@ fn what_is_not_known_is_never_zero() {
          {unknown}<td>3</td>{unknown}{unknown}<td>100.0 %"
     );
     assert!(page.contains(&row) && page.contains("wait (ms)"), "{page}");
-    let json: serde_json::Value = serde_json::from_str(&json::to_json(&view).unwrap()).unwrap();
+    let json = to_json(&view);
     for field in ["turns", "failed_calls", "thinking_tokens", "mean_first_part_ms", "micro_usd"] {
         assert_eq!(json["total"][field], serde_json::Value::Null, "{field}: {json}");
     }
@@ -198,8 +203,7 @@ fn what_is_not_known_is_never_zero() {
 
 #[test]
 fn shares_of_rows_without_a_price_are_unknown_beside_others() {
-    let json = shown(json::to_json).unwrap();
-    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let json = shown(to_json);
     assert_eq!(json["rows"][2]["sums"]["share"], serde_json::Value::Null);
     let text = shown(|view| render(view, None));
     let row = text.lines().find(|line| line.starts_with("(not recorded)")).unwrap();

@@ -7,6 +7,7 @@
 //! ([`Provider`], [`Tool`]); no IO, no
 //! clock, no runtime.
 
+pub mod branch_name;
 pub mod call_arguments;
 pub mod cut;
 pub mod diff;

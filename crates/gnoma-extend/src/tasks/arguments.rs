@@ -201,7 +201,7 @@ impl ArgumentKind {
             && match self {
                 Self::Version => is_version(value),
                 Self::Path => is_no_option && !value.contains('\n'),
-                Self::Branch => is_no_option && is_branch(value),
+                Self::Branch => gnoma_core::branch_name::is_valid(value),
                 Self::Text => true,
                 Self::Number => is_number(value),
                 Self::Choice(values) => values.iter().any(|known| known == value),
@@ -226,17 +226,6 @@ fn is_version(value: &str) -> bool {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
     let in_rest = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+');
     numbers.split('.').all(is_number) && rest.len() != 1 && rest.chars().all(in_rest)
-}
-
-fn is_branch(value: &str) -> bool {
-    let bad = |c: char| c.is_whitespace() || "~^:?*[\\".contains(c);
-    !value.contains(bad)
-        && !value.contains("..")
-        && !value.contains("@{")
-        && !value.contains("//")
-        && !value.starts_with('/')
-        && !value.ends_with(['/', '.'])
-        && value.split('/').all(|part| !part.starts_with('.') && !part.ends_with(".lock"))
 }
 
 fn is_number(value: &str) -> bool {

@@ -4,6 +4,7 @@ mod acp;
 mod add_provider;
 mod ask;
 mod attach;
+mod bundle;
 mod changes;
 mod ci;
 mod common;
@@ -107,7 +108,7 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
         // On its own it never comes here: its options are not gnoma's.
         Some(Sub::Claude { .. }) => Err(HostError::usage(late("claude")).into()),
         Some(Sub::Codex { .. }) => Err(HostError::usage(late("codex")).into()),
-        Some(Sub::Doctor) => doctor::run(&turn, around).await,
+        Some(Sub::Doctor { bundle }) => doctor::run(bundle.as_deref(), &turn, around).await,
         Some(Sub::Update) => update::run(around),
         Some(Sub::Man { command, dir }) => man::run(command.as_deref(), dir.as_deref(), around),
         Some(Sub::Completions { shell }) => completions::run(shell),

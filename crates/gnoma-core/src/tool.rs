@@ -273,6 +273,9 @@ pub struct Grant {
     /// Paths outside the workspace that the verdict was about, links resolved. A tool that is led
     /// elsewhere refuses.
     pub paths: Vec<PathBuf>,
+    /// The file or folder that the verdict on a file tool was about, links resolved. A tool that finds another one there
+    /// refuses.
+    pub target: Option<PathBuf>,
     /// Paths outside the workspace that may be changed too.
     pub writable: Vec<PathBuf>,
     /// A command may use the network.
@@ -346,6 +349,7 @@ impl Grant {
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.paths.extend(other.paths);
+        self.target = self.target.or(other.target);
         self.writable.extend(other.writable);
         self.network |= other.network;
         self.reads_only |= other.reads_only;

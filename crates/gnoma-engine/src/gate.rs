@@ -281,7 +281,7 @@ impl Judge {
         if !self.interactive {
             return (Verdict::Deny { reason: unanswered(&reason, self.mode) }, None);
         }
-        let preview = match self.previewed(spec, &call, preview(call.expose(), &grant)) {
+        let preview = match self.previewed(spec, &call, &grant, preview(call.expose(), &grant)) {
             Ok(preview) => preview,
             Err(text) => return (Verdict::Fail { text }, None),
         };
@@ -303,7 +303,7 @@ impl Judge {
         match (verdict, admitted) {
             (Verdict::Allow { .. }, Some(admitted)) if self.interactive => {
                 let found = preview(admitted.call.expose(), &admitted.grant);
-                let preview = match self.previewed(spec, &admitted.call, found) {
+                let preview = match self.previewed(spec, &admitted.call, &admitted.grant, found) {
                     Ok(preview) => preview,
                     Err(text) => return (Verdict::Fail { text }, None),
                 };
@@ -324,6 +324,7 @@ impl Judge {
         &self,
         spec: &ToolSpec,
         call: &RestoredCall,
+        grant: &Grant,
         found: Result<Option<String>, String>,
     ) -> Result<Option<String>, String> {
         let shown = |text: String| self.firewall.text(&text).into_owned();
@@ -331,7 +332,8 @@ impl Judge {
             Ok(preview) => Ok(preview.map(shown)),
             Err(text) => {
                 let world = self.place.world();
-                let may_read = self.permissions.may_read(self.mode, &world, spec, call.expose());
+                let call = call.expose();
+                let may_read = self.permissions.may_read(self.mode, &world, spec, call, grant);
                 if may_read { Err(shown(text)) } else { Ok(None) }
             }
         }

@@ -34,6 +34,7 @@ use crate::{
     places::{Places, resolve},
     reading,
     repositories::{BelongingRepositories, RepositoriesOnDisk, ServicePlaces},
+    trusted::trust,
 };
 
 /// The rule for text that only reads like a secret.
@@ -380,7 +381,7 @@ pub fn sandbox(
         network: sandbox.network == SandboxNetwork::Always,
         scrub: SCRUBBED.map(str::to_owned).to_vec(),
         // Whoever trusts a project also trusts the hooks of its repository.
-        git_hardening: settings.trust != Some(FileTrust::Trusted),
+        git_hardening: settings.trust.unwrap_or_else(|| trust(spec)) != FileTrust::Trusted,
         ..gnoma_sandbox::Policy::default()
     };
     gnoma_tools::Sandbox::Walled {

@@ -2,7 +2,6 @@
 
 use std::{
     io::Read as _,
-    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
 };
 
@@ -20,7 +19,7 @@ use gnoma_extend::{
 use crate::{
     Folders as _,
     mcp::read_server_file,
-    repositories::{find_hooks, open_file},
+    repositories::{find_hook_programs, open_file},
 };
 
 /// The folder of a project's tasks.
@@ -176,19 +175,8 @@ fn command_lines(root: &Path, acting: &[PathBuf]) -> Vec<String> {
 
 /// The programs in the folder of the repository's hooks.
 fn git_hooks(root: &Path) -> Vec<String> {
-    let folder = find_hooks(root).map(|folder| folder.read_dir());
-    let entries = folder.into_iter().flatten().flatten().flatten();
-    let is_program = |path: &PathBuf| {
-        let is_sample = path.extension().is_some_and(|ending| ending == "sample");
-        let runs =
-            path.metadata().is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0);
-        runs && !is_sample
-    };
-    let programs = entries.map(|entry| entry.path()).filter(is_program);
     let shown = |path: PathBuf| path.strip_prefix(root).unwrap_or(&path).display().to_string();
-    let mut all: Vec<String> = programs.map(shown).collect();
-    all.sort_unstable();
-    all
+    find_hook_programs(root).into_iter().map(shown).collect()
 }
 
 fn read(path: &Path) -> Option<String> {

@@ -61,7 +61,7 @@ pub use environment::{SCRUBBED, is_scrubbed, renumber_git_settings};
 pub use exit::{ENDING_BYTES, ending, tried};
 pub use memory::MemoryFolder;
 pub use policy::{CommandLimits, DEFAULT_PROCESSES, Overlay, Policy, Readable};
-pub use scratch::{Scratch, TEMPORARY, scratch_place};
+pub use scratch::{Scratch, TEMPORARY, holds_temporary, scratch_place};
 pub use support::{Strength, Support, WallPart};
 pub use umask::{leave_terminal, set_umask};
 

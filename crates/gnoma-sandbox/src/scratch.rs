@@ -19,6 +19,12 @@ use std::{
 pub(crate) const PLACES: [(&str, &str); 2] = [(TEMPORARY[0], "tmp"), (TEMPORARY[1], "var-tmp")];
 /// The machine's folders for temporary files, in whose place commands find those of their session.
 pub const TEMPORARY: [&str; 2] = ["/tmp", "/var/tmp"];
+
+/// Whether the machine's temporary files are part of a workspace: a session's own in their place would hide the work.
+#[must_use]
+pub fn holds_temporary(roots: &[PathBuf]) -> bool {
+    roots.iter().any(|root| TEMPORARY.iter().any(|place| Path::new(place).starts_with(root)))
+}
 /// A folder that stays empty: below a layer there must be two.
 pub(crate) const EMPTY: &str = "empty";
 /// Held by the session while it lives.

@@ -1,7 +1,10 @@
 //! The repository of git that a folder of the workspace belongs to, as far as it is outside of the workspace: commands
 //! need it, because git looks for it upwards and through `.git` files.
 
-use std::{fmt, path::PathBuf};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
 
 /// The places of a repository that a folder of the workspace belongs to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,6 +31,11 @@ impl WorkspaceRepository {
 pub trait RepositoryFinder: fmt::Debug + Send + Sync {
     /// Returns the repositories of these folders, links resolved.
     fn find(&self, roots: &[PathBuf]) -> Vec<WorkspaceRepository>;
+
+    /// Returns the names of the hooks of the repository around a folder that git would run.
+    fn hooks(&self, _folder: &Path) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Finds none.

@@ -14,7 +14,7 @@ use std::{
 
 use gnoma_core::places::{CACHE_MARK, LocalPlaces, REBUILT_FOLDERS, is_output_beside};
 use gnoma_sandbox::{
-    MemoryFolder, Overlay, Scratch, Strength, Support, TEMPORARY, Walls,
+    MemoryFolder, Overlay, Scratch, Strength, Support, TEMPORARY, Walls, holds_temporary,
     layer::{ChangeKind, Changes, Layer, LayerChange, Recovered, Site},
     scratch_place,
 };
@@ -310,7 +310,9 @@ impl Trials {
         // Elsewhere than on the disk it is for commands alone: file tools would not find what they wrote.
         let is_on_disk = matches!(self.scratch_base, Some(ScratchPlace::Below(_)));
         let is_whole = || Support::detect().strength == Strength::Full && self.scratch().is_some();
-        is_on_disk && *self.replaces_temporary.get_or_init(is_whole)
+        is_on_disk
+            && !holds_temporary(&self.roots)
+            && *self.replaces_temporary.get_or_init(is_whole)
     }
 
     /// Where that is which is found at a path among temporary files, whatever is there on the machine. `None` for

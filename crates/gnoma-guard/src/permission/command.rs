@@ -28,7 +28,7 @@ use super::{
     words::{Match, quoted},
     world::PathSnapshot,
 };
-use crate::{git, places::JudgedPath};
+use crate::places::JudgedPath;
 
 /// Most simple commands that a person can be expected to read, and rules to be held to.
 const MAX_PARTS: usize = 50;
@@ -458,21 +458,15 @@ impl<'a> Judgement<'a> {
             && !whole.can_be_tried
             && !matches!(self.mode, PermissionMode::Plan | PermissionMode::Deny)
             && machine::may_run_outside(analysis, self.world);
-        grant.writes_tree = writes_tree(analysis, parts);
+        let harmless = |(command, part): (&Invocation, &JudgedPart)| {
+            effects::program_of(command) == "git" || part.effects.iter().all(CommandEffect::is_reading)
+        };
+        grant.writes_tree = looking::writes_tree(analysis)
+            && analysis.commands.iter().zip(parts).all(harmless);
         grant.network |= grant.outside;
         grant.network |= self.mode == PermissionMode::Bypass && !grant.reads_only;
         grant
     }
-}
-
-/// Whether a line has git write the work tree, and does nothing else but look.
-fn writes_tree(analysis: &Analysis, parts: &[JudgedPart]) -> bool {
-    let both = || analysis.commands.iter().zip(parts);
-    let is_git = |command: &Invocation| effects::program_of(command) == "git";
-    let only_looks = |part: &JudgedPart| part.effects.iter().all(CommandEffect::is_reading);
-    analysis.unparsed.is_none()
-        && both().all(|(command, part)| is_git(command) || only_looks(part))
-        && both().any(|(command, _)| is_git(command) && git::writes_tree(&command.words))
 }
 
 /// Whether a rule is about a effect without a known place: on the network, or at a place that only

@@ -25,7 +25,8 @@ const READING: &[&str] = &[READING_TOOL];
 const CHANGING: &[&str] = &["fs.write", "fs.edit"];
 
 impl Permissions {
-    /// Whether what a call of a file tool touches may be read without a question.
+    /// Whether what a call of a file tool touches may be read without a question, and still is the file that `judged`
+    /// was about.
     #[must_use]
     pub fn may_read(
         &self,
@@ -33,11 +34,13 @@ impl Permissions {
         world: &World<'_>,
         tool: &ToolSpec,
         call: &ToolCall,
+        judged: &Grant,
     ) -> bool {
         let name = READING_TOOL.to_owned();
         let call = ToolCall { name: name.clone(), ..call.clone() };
         let reading = ToolSpec { name, access: Access::Read, ..tool.clone() };
-        matches!(self.judge(mode, world, &reading, &call), Verdict::Allow { .. })
+        let verdict = self.judge(mode, world, &reading, &call);
+        matches!(verdict, Verdict::Allow { grant, .. } if grant.target == judged.target)
     }
 }
 
@@ -58,7 +61,7 @@ impl<'a> Judgement<'a> {
         let touch = if tool.access == Access::Read { FileAccess::Read } else { FileAccess::Write };
         let spot = JudgedPath::path(Path::new(path), self.world);
         let worry = places::weigh(touch, &spot, self.world);
-        let mut grant = Grant::default();
+        let mut grant = Grant { target: Some(spot.folder_or_path()), ..Grant::default() };
         self.grant_place(touch, &spot, &worry, &mut grant);
         (self.file_at(tool, touch, &spot, &worry), grant)
     }

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use gnoma_shell::{Effect, Invocation};
+use gnoma_shell::{Analysis, Effect, Invocation};
 
-use super::{World, one_line};
+use super::{World, effects, one_line};
 use crate::{
     git::{self, GitLook, OutsidePlaces},
     places::{Concern, Severity, without_dots},
@@ -54,6 +54,14 @@ pub(super) fn changed_work_tree(command: &Invocation, world: &World<'_>) -> Opti
     let changes = |effect: &Effect| matches!(effect, Effect::Repository(_));
     let changes = command.effects.iter().any(changes);
     changes.then(|| outside(command, world).work_tree).flatten()
+}
+
+/// Whether git writes the work tree in a line whose other commands can be told.
+pub(super) fn writes_tree(line: &Analysis) -> bool {
+    let writes = |command: &Invocation| {
+        effects::program_of(command) == "git" && git::writes_tree(&command.words)
+    };
+    line.unparsed.is_none() && line.commands.iter().any(writes)
 }
 
 fn outside(command: &Invocation, world: &World<'_>) -> OutsidePlaces {

@@ -13,7 +13,7 @@ use gnoma_core::places::{self, WriteProtection, makes_repository};
 use gnoma_guard::git;
 use gnoma_tools::{RepositoryFinder, WorkspaceRepository};
 
-use super::{found::FoundRepository, read::text};
+use super::{find_hook_programs, found::FoundRepository, read::text};
 use crate::places::is_too_wide;
 
 /// Git's own folder of a work tree, or the file that names it.
@@ -66,6 +66,12 @@ impl RepositoryFinder for BelongingRepositories {
             }
         }
         all
+    }
+
+    fn hooks(&self, folder: &Path) -> Vec<String> {
+        let programs = find_hook_programs(folder);
+        let names = programs.iter().filter_map(|path| path.file_name());
+        names.map(|name| name.to_string_lossy().into_owned()).collect()
     }
 }
 

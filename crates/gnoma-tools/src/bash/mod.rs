@@ -9,6 +9,7 @@ mod chosen;
 #[cfg(target_os = "linux")]
 mod databases;
 mod decode;
+mod git_hooks;
 mod job;
 mod jobs;
 mod names;
@@ -240,6 +241,7 @@ impl ShellTools {
                 }
                 add_line(&mut output, &removed);
                 add_line(&mut output, &runs.note(&cx));
+                add_line(&mut output, &self.shell.describe_skipped_hooks(&command, &cx));
                 let is_of_sandbox = match cx.grant.machine {
                     MachineView::None => false,
                     MachineView::Shown => cx.grant.reads_only && !policy::can_show_machine(),

@@ -9,17 +9,20 @@ use std::{
     os::fd::OwnedFd,
     path::{Path, PathBuf},
     process::Stdio,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
 use gnoma_core::{ToolCx, tool::MachineView};
-use gnoma_sandbox::{Overlay, Policy, Scratch, Strength, Support, TEMPORARY, Walls};
+use gnoma_sandbox::{
+    Overlay, Policy, Scratch, Strength, Support, TEMPORARY, Walls, holds_temporary,
+};
 use tokio::{
     net::unix::pipe,
     process::{ChildStdin, Command},
 };
 
 use super::{
+    git_hooks,
     policy::{self, held_to_reading, leave_out, looking_at_machine, narrowed},
     process::Process,
     room::{Room, RoomWatch},
@@ -29,6 +32,8 @@ use super::{
     writable::{FoundInWorkspace, make_writable, refuse_if_led_away, with_own_temporary},
 };
 use crate::{ReadingPlaces, Sandbox, ToolOptions, Trials};
+
+mod spares;
 
 /// The shell that every Unix has.
 const FALLBACK_SHELL: &str = "/bin/sh";
@@ -108,6 +113,18 @@ impl Shell {
             surveys: Mutex::default(),
             outer_surveys: Mutex::default(),
         }
+    }
+
+    /// Describes the hooks of git that a command did not run in a project that is not trusted; empty for none.
+    pub(super) fn describe_skipped_hooks(&self, command: &str, cx: &ToolCx) -> String {
+        let Sandbox::Walled { policy, repositories, .. } = &self.sandbox else {
+            return String::new();
+        };
+        if cx.grant.reads_only || !policy.git_hardening || !self.is_walled(cx) {
+            return String::new();
+        }
+        let hooks = || repositories.hooks(&cx.cwd);
+        git_hooks::describe_skipped(command, hooks).unwrap_or_default()
     }
 
     /// Whether a command with these rights runs behind walls.
@@ -199,7 +216,7 @@ impl Shell {
         cx: &ToolCx,
         policy: &Policy,
     ) -> Result<Process, String> {
-        let started = self.by_spare(walls, command, cx, policy);
+        let started = self.run_by_spare(walls, command, cx, policy);
         let started = started.map_or_else(|| self.start_now(walls, command, cx, policy), Ok);
         self.keep_spare(walls, policy);
         started
@@ -234,7 +251,7 @@ impl Shell {
         // It sees what a reading command sees, and finds it writable where a layer takes the changes. A place
         // to hold would be made in the workspace itself.
         let writable = policy.writable.clone();
-        let (found, scratch) = (self.found(cx), self.scratch(reading));
+        let (found, scratch) = (self.found(cx), self.temporary(cx, reading));
         let held = held_to_reading(&policy, cx, reading, scratch, found);
         let policy = Policy { writable, local_sockets: true, umask: self.umask, ..held };
         Some(TrialPolicy { policy, beside })
@@ -290,7 +307,7 @@ impl Shell {
             (Sandbox::Walled { policy, reading, trials, .. }, Built::Walls(walls))
                 if cx.grant.reads_only =>
             {
-                let (scratch, found) = (self.scratch(reading), self.found(cx));
+                let (scratch, found) = (self.temporary(cx, reading), self.found(cx));
                 let held = held_to_reading(policy, cx, reading, scratch, found);
                 if cx.grant.machine == MachineView::Shown && policy::can_show_machine() {
                     return Ok(Some((walls, looking_at_machine(held))));
@@ -331,6 +348,11 @@ impl Shell {
             survey.secrets.extend(outer.secrets);
         }
         FoundInWorkspace { survey, repositories }
+    }
+
+    /// The session's temporary files, where a command finds them in place of the machine's.
+    fn temporary(&self, cx: &ToolCx, reading: &ReadingPlaces) -> Option<&Path> {
+        self.scratch(reading).filter(|_| !holds_temporary(&cx.roots))
     }
 
     fn scratch(&self, reading: &ReadingPlaces) -> Option<&Path> {
@@ -416,58 +438,6 @@ impl Shell {
             program.env_remove(name);
         }
         Ok(output)
-    }
-
-    /// Has the command run by who stands ready, if somebody does.
-    fn by_spare(
-        &self,
-        walls: &Walls,
-        command: &str,
-        cx: &ToolCx,
-        policy: &Policy,
-    ) -> Option<Process> {
-        let spare = self.place_of_spare(policy).take()?;
-        if !cx.cwd.is_dir() {
-            return None;
-        }
-        self.order(spare, walls, command, cx, policy)
-    }
-
-    /// Has a launcher that waits run a command.
-    fn order(
-        &self,
-        spare: Spare,
-        walls: &Walls,
-        command: &str,
-        cx: &ToolCx,
-        policy: &Policy,
-    ) -> Option<Process> {
-        let shell = installed(&self.program);
-        let process = spare.run(&walls.order(shell, ["-c", command], &cx.cwd, policy)?)?;
-        Some(process.with_sealed(policy.sealed.clone()))
-    }
-
-    fn launcher_in_waiting(&self, walls: &Walls, policy: &Policy) -> Option<Spare> {
-        let mut launcher = Command::from(walls.spare(policy)?);
-        launcher.process_group(0);
-        let output = self.connect(&mut launcher).ok()?;
-        Spare::start(launcher, output)
-    }
-
-    fn place_of_spare(&self, policy: &Policy) -> MutexGuard<'_, Option<Spare>> {
-        let [in_place, on_trial] = &self.spares;
-        let is_trial = policy.overlays.iter().any(|overlay| !overlay.is_view());
-        let place = if is_trial { on_trial } else { in_place };
-        place.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Keeps somebody ready for the next command, which is mostly of the same kind as the last. To be
-    /// called while that one runs, when there is nothing else to do.
-    fn keep_spare(&self, walls: &Walls, policy: &Policy) {
-        let mut spare = self.place_of_spare(policy);
-        if spare.is_none() {
-            *spare = self.launcher_in_waiting(walls, policy);
-        }
     }
 }
 

@@ -71,7 +71,7 @@ impl Target {
         };
         let target = Self { path: real(&written)?, name: name.clone(), found_as: None };
         if target.is_in_reach(cx) {
-            return Ok(target);
+            return target.check_judged(cx);
         }
         let Some(place) = temporary(&written) else { return Err(target.is_out_of_reach()) };
         let own = Self { path: real(&place)?, name: name.clone(), found_as: Some(written) };
@@ -86,6 +86,17 @@ impl Target {
             || path.to_owned(),
             |(below, found)| found.join(below).components().collect(),
         )
+    }
+
+    /// Refuses a place that the verdict was not about: a link was changed since.
+    fn check_judged(self, cx: &ToolCx) -> Result<Self, Refusal> {
+        match &cx.grant.target {
+            Some(judged) if *judged != self.path => Err(Refusal::Failed(format!(
+                "`{}` leads elsewhere than when this call was checked; nothing was done. Try again",
+                self.name
+            ))),
+            _ => Ok(self),
+        }
     }
 
     /// Whether the call may come here: in the workspace, or where its verdict was about.
@@ -264,6 +275,18 @@ mod tests {
             Target::of(&cx, "link/ab", &|_| None).is_err(),
             "a prefix of the name is no parent"
         );
+    }
+
+    #[test]
+    fn a_link_that_leads_elsewhere_than_when_it_was_judged_is_refused() {
+        let bench = Bench::new();
+        let mut cx = bench.cx();
+        cx.grant.target = Some(bench.path("harmless"));
+        std::os::unix::fs::symlink(bench.path(".env"), bench.path("link")).unwrap();
+        let refusal = words(Target::of(&cx, "link", &|_| None).unwrap_err());
+        assert!(refusal.contains("leads elsewhere"), "{refusal}");
+        cx.grant.target = Some(bench.path(".env"));
+        assert_eq!(Target::of(&cx, "link", &|_| None).unwrap().path, bench.path(".env"));
     }
 
     fn words(refusal: Refusal) -> String {

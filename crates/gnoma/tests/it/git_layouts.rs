@@ -234,3 +234,25 @@ async fn git_writes_the_work_tree_whole_under_every_name() {
         assert_eq!(state(&ours, &at_ours), state(&theirs, &at_theirs), "{command}");
     }
 }
+
+/// A commit that skips a check of the person's own is named, and trust lets the check run.
+#[tokio::test]
+async fn git_hooks_that_do_not_run_are_named_until_the_project_is_trusted() {
+    if Support::detect().strength != Strength::Full {
+        gnoma_testkit::skip("no sandbox: hooks run here");
+        return;
+    }
+    let (world, folder) = layout("make p", "p");
+    let hook = "cd .git/hooks && printf '#!/bin/sh\necho REFUSED >&2\nexit 1\n' > pre-commit && chmod +x *";
+    bare(&world, &folder, hook);
+    let command = ["git add -A && git commit -qm two && git status --short"];
+    let told = with_gnoma(&world, &folder, "bypass", &command).await.join("\n");
+    assert!(told.contains("did not run") && told.contains(": pre-commit;"), "{told}");
+    let mut trust = world.command(&["trust", "--yes"]);
+    trust.current_dir(&folder);
+    let run = fed(trust, "").await;
+    assert!(run.out.contains("pre-commit"), "{run:?}");
+    bare(&world, &folder, "echo more >> top");
+    let told = with_gnoma(&world, &folder, "bypass", &command).await.join("\n");
+    assert!(told.contains("REFUSED") && !told.contains("did not run"), "{told}");
+}

@@ -154,3 +154,26 @@ async fn in_a_workspace_that_holds_the_state_folder_commands_read_after_a_trial(
     assert!(!told.contains("125"), "{told}");
     assert!(!world.home.path().join("made").exists());
 }
+
+/// Work in the folder of temporary files itself is kept there.
+#[tokio::test]
+async fn a_workspace_that_is_the_folder_of_temporary_files_is_where_it_is() {
+    if !is_walled() {
+        return;
+    }
+    let name = format!("gnoma-here-{}", std::process::id());
+    for (mode, command) in [
+        ("bypass", format!("echo x > {name} && cat {name}")),
+        ("accept_edits", format!("echo x >> {name} && cat /tmp/{name}")),
+        ("auto", format!("ls {name}")),
+    ] {
+        let call = serde_json::json!({ "command": command }).to_string();
+        let world = World::new([calls("bash", &call), says("ok")]);
+        let run = world.run(&["--cwd", "/tmp", "--permission", mode, "go"]).await;
+        let request = world.server.requests().pop().unwrap().json();
+        let told = request["messages"].to_string();
+        assert!(!told.contains("No such file"), "{mode}: {told} {run:?}");
+        assert!(Path::new("/tmp").join(&name).exists(), "{mode}: {told}");
+    }
+    fs::remove_file(Path::new("/tmp").join(&name)).unwrap();
+}

@@ -1,0 +1,59 @@
+//! Hooks of git that a command would have run, had the project been trusted.
+
+/// Hooks, and the commands of git that run them; see githooks(5).
+const RUN_BY: [(&str, &[&str]); 13] = [
+    ("pre-commit", &["commit"]),
+    ("prepare-commit-msg", &["commit", "merge", "revert", "cherry-pick"]),
+    ("commit-msg", &["commit", "merge", "revert", "cherry-pick"]),
+    ("post-commit", &["commit", "revert", "cherry-pick"]),
+    ("pre-merge-commit", &["merge", "pull"]),
+    ("post-merge", &["merge", "pull"]),
+    ("pre-rebase", &["rebase"]),
+    ("post-rewrite", &["rebase", "commit"]),
+    ("pre-push", &["push"]),
+    ("post-checkout", &["checkout", "switch", "clone", "worktree"]),
+    ("applypatch-msg", &["am"]),
+    ("pre-applypatch", &["am"]),
+    ("post-applypatch", &["am"]),
+];
+
+/// Describes which of a repository's hooks a command did not run; `None` if it would have run none.
+pub(super) fn describe_skipped(
+    command: &str,
+    hooks: impl FnOnce() -> Vec<String>,
+) -> Option<String> {
+    let is_word = |c: char| c.is_alphanumeric() || "-_./".contains(c);
+    let words: Vec<&str> = command.split(|c: char| !is_word(c)).collect();
+    if !words.iter().any(|word| *word == "git" || word.ends_with("/git")) {
+        return None;
+    }
+    let hooks = hooks();
+    let would_run = |hook: &&String| {
+        let commands = RUN_BY.iter().find(|(name, _)| name == hook);
+        commands.is_some_and(|(_, commands)| words.iter().any(|word| commands.contains(word)))
+    };
+    let skipped: Vec<&str> = hooks.iter().filter(would_run).map(String::as_str).collect();
+    (!skipped.is_empty()).then(|| {
+        format!(
+            "[hooks of git that did not run, since this project is not trusted: {}; `gnoma trust` lets them run]",
+            skipped.join(", ")
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::describe_skipped;
+
+    #[test]
+    fn only_hooks_that_the_command_would_run_are_named() {
+        let hooks = ["pre-commit", "pre-push", "my-script"].map(str::to_owned);
+        let named = |command: &str| describe_skipped(command, || hooks.to_vec());
+        assert!(named("cd x && git add a && git commit -m n").unwrap().contains(": pre-commit;"));
+        assert!(named("/usr/bin/git push").unwrap().contains(": pre-push;"));
+        for command in ["git status", "commit git-lfs", "git stash", "git log --grep x"] {
+            assert_eq!(named(command), None, "{command}");
+        }
+        assert_eq!(describe_skipped("git commit", Vec::new), None);
+    }
+}

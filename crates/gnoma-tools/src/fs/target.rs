@@ -282,6 +282,7 @@ mod tests {
         let bench = Bench::new();
         let mut cx = bench.cx();
         cx.grant.target = Some(bench.path("harmless"));
+        std::fs::write(bench.path(".env"), "").unwrap();
         std::os::unix::fs::symlink(bench.path(".env"), bench.path("link")).unwrap();
         let refusal = words(Target::of(&cx, "link", &|_| None).unwrap_err());
         assert!(refusal.contains("leads elsewhere"), "{refusal}");

@@ -211,16 +211,16 @@ async fn git_writes_the_work_tree_whole_under_every_name() {
         return;
     }
     for command in [
-        "git merge -q --no-edit feat",
-        "git checkout -q feat",
-        "git rebase -q feat",
-        "git cherry-pick feat > /dev/null",
         "git stash -q -u",
         "git stash -q -u && git stash pop -q",
+        "git checkout -q . && git merge -q --no-edit feat",
+        "git checkout -q . && git checkout -q feat",
+        "git checkout -q . && git rebase -q feat",
+        "git checkout -q . && git cherry-pick feat > /dev/null",
         "git reset -q --hard feat",
-        "rm new && git diff main feat > ../patch && git apply ../patch",
+        "git checkout -q . && git diff main feat > p && git apply p",
         "cd sub && git checkout -q feat -- .. && cd ..",
-        "git clean -qfdx && git rm -rq .husky",
+        "git clean -qfdx && git rm -rfq .husky",
     ] {
         let ((ours, at_ours), (theirs, at_theirs)) = (layout(BRANCHES, "p"), layout(BRANCHES, "p"));
         let told = with_gnoma(&ours, &at_ours, "bypass", &[command]).await.join("\n");

@@ -168,6 +168,8 @@ async fn commands_about_processes_and_ports_answer_about_the_machine() {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
     let own = std::process::id();
+    let own_text = own.to_string();
+    world.write("own.pid", &own_text);
     for (program, line, expected) in [
         ("ps", format!("ps -o pid= -p {own} | tr -d ' '"), own.to_string()),
         (
@@ -180,6 +182,29 @@ async fn commands_about_processes_and_ports_answer_about_the_machine() {
         ("pgrep", "pgrep -fc of-nobody-4711".into(), "Exit code 1\n0".into()),
         ("ss", format!("ss -ltn | grep -c ':{port} ' || echo none"), "1".into()),
         ("grep", format!("grep -c . /proc/{own}/comm"), "1".into()),
+        (
+            "ps",
+            format!("ps -eo pid= | tr -d ' ' | grep -cx [{}]{}", &own_text[..1], &own_text[1..]),
+            "1".into(),
+        ),
+        ("test", format!("test -d /proc/{own} && echo runs || echo gone"), "runs".into()),
+        ("test", format!("[[ -d /proc/{own} ]] && echo runs || echo gone"), "runs".into()),
+        ("test", "[ -e \"/proc/$(cat own.pid)\" ] && echo runs || echo gone".into(), "runs".into()),
+        (
+            "sh",
+            format!("for p in /proc/[0-9]*; do echo $p; done | grep -cx /proc/{own}"),
+            "1".into(),
+        ),
+        (
+            "bash",
+            format!("bash -c 'pgrep . | grep -qx {own} && echo runs || echo gone'"),
+            "runs".into(),
+        ),
+        (
+            "ss",
+            format!("sh -c \"ss -ltn | grep -q ':{port} ' && echo open || echo closed\""),
+            "open".into(),
+        ),
     ] {
         for mode in ["auto", "plan"] {
             if has(program) {
@@ -192,10 +217,44 @@ async fn commands_about_processes_and_ports_answer_about_the_machine() {
         "ss -ltnp",
         "fuser 80/tcp || echo free",
         "tmux ls || echo none",
+        "readlink /proc/1234/cwd",
+        "kill -0 1234 && echo alive || echo dead",
+        "pkill -0 of-nobody-4711 || echo none",
+        "test -e /proc/$(cat own.pid) && echo runs || touch gone",
     ] {
         let program = line.split(' ').next().unwrap();
         let run = world.pipe(&["guard", "shell"], line).await;
         let is_asked = run.out.starts_with("ask");
         assert!(is_asked || !has(program), "{line}: {run:?}");
+    }
+}
+
+#[tokio::test]
+async fn approved_signals_reach_processes_outside_the_sandbox() {
+    if !is_walled() {
+        return gnoma_testkit::skip("there is no whole sandbox");
+    }
+    for line in
+        ["kill -0 PID && echo is alive", "kill $(cat own.pid) && echo has ended; rm own.pid"]
+    {
+        let mut sleeper = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+        let line = line.replace("PID", &sleeper.id().to_string());
+        let arguments = serde_json::json!({"command": line}).to_string();
+        let world = World::new([calls("bash", &arguments), says("ok")]);
+        world.write("own.pid", &sleeper.id().to_string());
+        let mut terminal = Terminal::open(&world, "--permission auto go");
+        terminal.wait_for("reason to deny", 1).await;
+        let seen = terminal.seen.replace("\r\n", " ");
+        terminal.press("y\n").await;
+        let (code, _) = terminal.end().await;
+        let told = world.last_request().pop().unwrap().1;
+        let ended = sleeper.try_wait().unwrap().is_some();
+        sleeper.kill().unwrap();
+        sleeper.wait().unwrap();
+        assert!(seen.contains("outside the sandbox"), "{line}: {seen}");
+        assert_eq!(code, Some(0), "{line}: {told}");
+        assert!(told.contains("is alive") || told.contains("has ended"), "{line}: {told}");
+        assert_eq!(ended, line.contains("rm"), "{line}: {told}");
+        assert_eq!(exists(world.project.path(), "own.pid"), !line.contains("rm"), "{line}");
     }
 }

@@ -240,7 +240,7 @@ impl Settling {
     ) -> ToolOutcome {
         let text = met.question(&self.command, &cx.roots);
         let leaves_sandbox = matches!(met, TrialLimit::Sandbox(_));
-        let question = Question { text, leaves_sandbox, ..Question::default() };
+        let question = Question { leaves_sandbox, ..self.question_with_changes(text, &cx) };
         match cx.ask(&call, question).await {
             PermissionAnswer::Allow | PermissionAnswer::Always | PermissionAnswer::Rule { .. } => {
                 let Self { trials, layer, command, .. } = self;
@@ -285,7 +285,7 @@ impl Settling {
             Fate::InPlace(why) => {
                 let command = trial_facts::one_line(&self.command);
                 let text = format!("`{command}` has to run in the workspace itself: {why}");
-                let question = Question { text, ..Question::default() };
+                let question = self.question_with_changes(text, &cx);
                 match cx.ask(&call, question).await {
                     PermissionAnswer::Deny { reason } | PermissionAnswer::Text { text: reason } => {
                         self.discarded(&reason, &cx)
@@ -303,10 +303,22 @@ impl Settling {
         }
     }
 
+    /// A question about a run in the workspace, with what the trial showed that the command changes.
+    fn question_with_changes(&self, mut text: String, cx: &ToolCx) -> Question {
+        if self.changes.is_empty() {
+            return Question { text, ..Question::default() };
+        }
+        let is_ignored = |path: &Path| self.trials.is_ignored(path);
+        let ChangeQuestion { deeds, preview, notable, .. } =
+            self.facts(cx, &is_ignored).question(&self.command);
+        text.push_str(&format!(" On trial it {deeds}"));
+        Question { text, preview: Some(preview), notable, ..Question::default() }
+    }
+
     async fn ask(self, call: &CallId, cx: &ToolCx) -> ToolOutcome {
         let is_ignored = |path: &Path| self.trials.is_ignored(path);
         let asked = self.facts(cx, &is_ignored).question(&self.command);
-        let ChangeQuestion { text, preview, notable, may_be_always, unnamed, order } = asked;
+        let ChangeQuestion { text, preview, notable, may_be_always, unnamed, order, .. } = asked;
         let parts = chosen::names(&order, &self.changes, &cx.roots);
         let question = Question {
             text,

@@ -80,6 +80,8 @@ struct WeighedChange<'a> {
 pub(super) struct ChangeQuestion {
     /// In one line: the worst of what happens to the files.
     pub(super) text: String,
+    /// The same without the command; empty where nothing happens to files.
+    pub(super) deeds: String,
     /// The lines that change.
     pub(super) preview: String,
     /// What must be seen by name.
@@ -99,8 +101,10 @@ impl ChangeFacts<'_> {
         let notable = named.clone().take(MAX_NOTABLE).map(|one| self.notable(one)).collect();
         let beyond = named.skip(MAX_NOTABLE).filter(|one| one.rank.needs_naming());
         let unnamed: Vec<_> = beyond.map(|one| one.change.path().to_owned()).collect();
+        let deeds = self.deeds(&all, unnamed.len());
         ChangeQuestion {
-            text: self.line(command, &all, unnamed.len()),
+            text: format!("`{}` {deeds}", one_line(command)),
+            deeds,
             preview: self.preview_of(&all),
             notable,
             may_be_always: !all.iter().any(|one| one.rank.needs_naming()),
@@ -124,7 +128,7 @@ impl ChangeFacts<'_> {
     }
 
     /// The worst of what happens to the files.
-    fn line(&self, command: &str, all: &[WeighedChange<'_>], unnamed: usize) -> String {
+    fn deeds(&self, all: &[WeighedChange<'_>], unnamed: usize) -> String {
         let notable = all.iter().take_while(|one| one.rank.is_notable()).count();
         let in_line = notable.clamp(MAX_NAMES, MAX_NOTABLE_IN_LINE);
         let mut deeds: Vec<(&str, Vec<String>)> = Vec::new();
@@ -147,7 +151,7 @@ impl ChangeFacts<'_> {
                 "; {count} more that always need approval are too many to name, and are discarded unless you name them"
             ),
         };
-        format!("`{}` {}{more}{left}", one_line(command), joined(&deeds))
+        format!("{}{more}{left}", joined(&deeds))
     }
 
     /// All that changed but folders that merely hold something, the most important first.

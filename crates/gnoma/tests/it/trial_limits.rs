@@ -258,3 +258,37 @@ async fn approved_signals_reach_processes_outside_the_sandbox() {
         assert_eq!(exists(world.project.path(), "own.pid"), !line.contains("rm"), "{line}");
     }
 }
+
+/// The question that a script leads to in mode auto, and what is there after the answer.
+async fn question_of(script: &str, answer: &str) -> (World, String) {
+    let world = running(script);
+    fs::create_dir_all(world.project.path().join("lib")).unwrap();
+    world.write("lib/a.txt", "a\n");
+    let mut terminal = Terminal::open(&world, "--permission auto go");
+    terminal.wait_for("reason to deny", 1).await;
+    let seen = terminal.seen.replace("\r\n", "\n");
+    terminal.press(answer).await;
+    terminal.end().await;
+    (world, seen)
+}
+
+#[tokio::test]
+async fn question_about_a_run_in_the_workspace_names_what_else_the_trial_changed() {
+    if !is_walled() {
+        return gnoma_testkit::skip("there is no whole sandbox");
+    }
+    let plant = "mkdir -p .husky web/.vscode; for f in CLAUDE.md .envrc .husky/pre-commit web/.vscode/tasks.json; do echo x > $f; done";
+    for (first, why) in [
+        ("cat sub/.env > copy", "needs `sub/.env`"),
+        ("mkdir -p n/.git/hooks; echo x > n/.git/config", "in the workspace itself"),
+    ] {
+        let (world, seen) = question_of(&format!("{first}; {plant}\n"), "n\n").await;
+        assert!(seen.contains(why), "{first}: {seen}");
+        let listed = seen.split_once("Look at these first:").unwrap_or_default().1;
+        for name in ["CLAUDE.md", ".envrc", ".husky/pre-commit", "web/.vscode/tasks.json"] {
+            assert!(listed.contains(&format!("! {name}")), "{first}, {name}: {seen}");
+            assert!(!exists(world.project.path(), name), "{first}, {name}");
+        }
+        assert!(seen.contains("+x"), "the lines that change are shown: {seen}");
+    }
+}

@@ -90,7 +90,7 @@ impl ShellTools {
         add_line(&mut text, &trial_limits::note_of_secrets(&secrets, &cx.roots));
         let fate = trial_facts::fate(trial, &changes, met, &cx.roots, &trials.local);
         let output = Output { ending, text, built };
-        let settling = Settling { trials, layer, changes, updates, command, output, trial };
+        let settling = Settling { trials, layer, changes, updates, command, output, trial, sealed };
         match limit_met {
             Some(met) => settling.settle_limit(met, fate, self, (limit, call, cx)).await,
             None => settling.settle(fate, self, (limit, call, cx)).await,
@@ -227,6 +227,8 @@ struct Settling {
     command: String,
     output: Output,
     trial: Trial,
+    /// The secret files that the command could not open.
+    sealed: Vec<PathBuf>,
 }
 
 impl Settling {
@@ -352,8 +354,9 @@ impl Settling {
         cx: &'a ToolCx,
         is_ignored: &'a dyn Fn(&Path) -> bool,
     ) -> ChangeFacts<'a> {
-        let Self { trials, layer, changes, .. } = self;
-        ChangeFacts { layer, changes, roots: &cx.roots, local: &trials.local, is_ignored }
+        let Self { trials, layer, changes, sealed, .. } = self;
+        let (roots, local) = (&cx.roots, &trials.local);
+        ChangeFacts { layer, changes, roots, local, is_ignored, secrets: sealed }
     }
 
     fn all_but(&self, left: &[PathBuf]) -> BTreeSet<PathBuf> {
@@ -380,7 +383,7 @@ impl Settling {
         if self.updates.is_empty() {
             return Ok(self);
         }
-        let Self { trials, mut layer, changes, updates, command, mut output, trial } = self;
+        let Self { trials, mut layer, changes, updates, command, mut output, trial, sealed } = self;
         let all = chosen::joined(changes.clone(), updates);
         let left: BTreeSet<_> =
             changes.list.iter().map(LayerChange::path).map(Path::to_path_buf).collect();
@@ -393,12 +396,12 @@ impl Settling {
             add_line(&mut output.text, &format!("[what it built could not be saved: {why}]"));
         }
         let updates = Changes::default();
-        Ok(Self { trials, layer, changes, updates, command, output, trial })
+        Ok(Self { trials, layer, changes, updates, command, output, trial, sealed })
     }
 
     /// Keeps what is wanted; `None` means all.
     async fn keep(self, cx: &ToolCx, wanted: Option<BTreeSet<PathBuf>>) -> ToolOutcome {
-        let Self { trials, mut layer, changes, updates, command, output, trial } = self;
+        let Self { trials, mut layer, changes, updates, command, output, trial, sealed } = self;
         let (changes, rest) = chosen::split(changes, wanted.as_ref());
         let diff = ChangeFacts {
             layer: &layer,
@@ -406,6 +409,7 @@ impl Settling {
             roots: &cx.roots,
             local: &trials.local,
             is_ignored: &|_| false,
+            secrets: &sealed,
         }
         .preview();
         let kept = spawn_blocking(move || {
@@ -434,7 +438,7 @@ impl Settling {
         let is_kept = kept.is_ok();
         let fate = if is_kept && rest.is_empty() { LayerFate::Built } else { LayerFate::Discarded };
         let updates = Changes::default();
-        let settled = Self { trials, layer, changes, updates, command, output, trial };
+        let settled = Self { trials, layer, changes, updates, command, output, trial, sealed };
         match settled.over(fate, Some(note), cx) {
             ToolOutcome::Done(output) if is_kept => {
                 ToolOutcome::Done(ToolOutput { diff: Some(diff), ..output })

@@ -292,3 +292,15 @@ async fn question_about_a_run_in_the_workspace_names_what_else_the_trial_changed
         assert!(seen.contains("+x"), "the lines that change are shown: {seen}");
     }
 }
+
+#[tokio::test]
+async fn link_to_a_secret_of_the_workspace_is_named_as_one() {
+    if !is_walled() {
+        return gnoma_testkit::skip("there is no whole sandbox");
+    }
+    let (world, seen) = question_of("mkdir -p a/b; ln -s ../../sub/.env a/b/f\n", "n\n").await;
+    let listed = seen.split_once("Look at these first:").unwrap_or_default().1;
+    assert!(listed.contains("! a/b/f"), "{seen}");
+    assert!(listed.contains("which leads to a secret"), "{seen}");
+    assert!(!exists(world.project.path(), "a"));
+}

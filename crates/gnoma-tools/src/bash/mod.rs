@@ -32,6 +32,8 @@ mod trial_laws;
 #[cfg(target_os = "linux")]
 mod trial_limits;
 mod trial_question;
+#[cfg(target_os = "linux")]
+mod trial_unseen;
 mod unattended;
 mod watch;
 mod writable;

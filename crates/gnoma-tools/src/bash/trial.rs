@@ -28,6 +28,7 @@ use super::{
     trial_facts::{self, Fate},
     trial_limits::{self, TrialLimit},
     trial_question::{ChangeFacts, ChangeQuestion},
+    trial_unseen,
 };
 use crate::{
     bash::capture::Capture,
@@ -86,6 +87,13 @@ impl ShellTools {
         };
         let secrets = trial_limits::secrets_met(tried, &changes, &sealed, &cx.roots);
         let limit_met = TrialLimit::find(trial, &changes, (ending, text.as_str()), &secrets);
+        let limit_met = limit_met.or_else(|| {
+            let made = (&layer, &changes);
+            let is_unseen = trial != Trial::Discard && !gnoma_sandbox::reports_tried_files();
+            let unseen = is_unseen
+                .then(|| trial_unseen::possibly_met(&command, &cx.cwd, made, &sealed, &cx.roots));
+            unseen.filter(|files| !files.is_empty()).map(TrialLimit::UnseenSecrets)
+        });
         let met = known_difference(&text, ending.code());
         add_line(&mut text, &trial_limits::note_of_secrets(&secrets, &cx.roots));
         let fate = trial_facts::fate(trial, &changes, met, &cx.roots, &trials.local);

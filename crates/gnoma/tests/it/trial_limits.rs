@@ -304,3 +304,18 @@ async fn link_to_a_secret_of_the_workspace_is_named_as_one() {
     assert!(listed.contains("which leads to a secret"), "{seen}");
     assert!(!exists(world.project.path(), "a"));
 }
+
+#[tokio::test]
+async fn folder_rename_that_only_a_layer_refuses_is_offered_even_if_the_command_ends_well() {
+    if !is_walled() {
+        return gnoma_testkit::skip("there is no whole sandbox");
+    }
+    if !has("python3") {
+        return gnoma_testkit::skip("`python3` is not installed");
+    }
+    let script = "python3 -c \"import os; os.rename('lib','lib2')\"; ls\n";
+    let (world, seen) = question_of(script, "y\n").await;
+    assert!(seen.contains("renames a folder"), "{seen}");
+    assert_eq!(world.read("lib2/a.txt"), "a\n", "{seen}");
+    assert!(!exists(world.project.path(), "lib"));
+}

@@ -71,6 +71,13 @@ pub use umask::{leave_terminal, set_umask};
 pub fn stdout_was_closed() -> bool {
     false
 }
+
+/// Whether the sandbox reports which sealed files a command tries to open. Elsewhere only its output tells.
+#[cfg(target_os = "linux")]
+#[must_use]
+pub fn reports_tried_files() -> bool {
+    linux::seals::reports_tried_files()
+}
 pub use walled::walled;
 pub use walls::Walls;
 pub use with_parent::end_with_parent;

@@ -92,6 +92,9 @@ pub struct Analysis {
     /// Odd ways of writing that hide what is done, one sentence each: long blanks, invisible
     /// characters, look-alike host names, decoded text that is run.
     pub oddities: Vec<String>,
+    /// Words that stand in no simple command, as they are written: those of `for`, `select` and `case`, tests in
+    /// `[[ ]]`, and assignments.
+    pub other_words: Vec<String>,
 }
 
 impl Analysis {

@@ -103,7 +103,9 @@ impl<'a> Judgement<'a> {
     }
 
     fn analysed(&self, analysis: Analysis) -> Judged {
-        let parts: Vec<_> = analysis.commands.iter().map(|command| self.part(command)).collect();
+        let only_looks = machine::only_looks(&analysis, self.world);
+        let parts = analysis.commands.iter().map(|command| self.part(command, only_looks));
+        let parts: Vec<_> = parts.collect();
         let whole = parts.iter().map(|part| part.opinion.clone()).reduce(Opinion::and);
         let whole = whole.unwrap_or_else(|| self.harmless("it", None));
         let general = self.as_a_whole(&analysis);
@@ -111,7 +113,9 @@ impl<'a> Judgement<'a> {
         if whole.decision == Decision::Ask {
             whole.reason = self.all_reasons(&analysis, &parts, &general);
         }
-        let can_be_tried = whole.can_be_tried && trial::hands_no_settings_on(&analysis);
+        let can_be_tried = whole.can_be_tried
+            && trial::hands_no_settings_on(&analysis)
+            && !machine::misleads_on_trial(&analysis, self.world);
         let mut whole = whole.unless_tried(can_be_tried);
         let grant = self.grant(&analysis, &parts, &whole);
         if grant.outside {
@@ -166,28 +170,12 @@ impl<'a> Judgement<'a> {
                 self.undecidable(&format!("it uses `{path}` after making it lead elsewhere")),
             );
         }
-        if machine::does_more_than_look(analysis, self.world) {
-            questions.push(self.question_of_machine());
-        }
+        questions.extend(machine::question(analysis, self.world, self.mode));
         if let Some(oddity) = analysis.oddities.first() {
             let why = format!("it is written to mislead: {}", one_line(oddity, 200));
             questions.push(self.unless_everything_runs(&why));
         }
         questions
-    }
-
-    /// A line that lists processes and does something cannot do both in the sandbox.
-    fn question_of_machine(&self) -> Opinion {
-        let why = "it lists processes or sockets of the machine, and does more";
-        match self.mode {
-            PermissionMode::Plan | PermissionMode::Deny => {
-                Opinion::deny(format!("mode {}: {why}", self.mode))
-            }
-            PermissionMode::Bypass => Opinion::allow(format!("mode bypass: {why}")),
-            PermissionMode::Default | PermissionMode::Auto | PermissionMode::AcceptEdits => {
-                Opinion::ask(why)
-            }
-        }
     }
 
     /// What cannot be judged is asked about in every mode that would run something; where a rule might
@@ -212,10 +200,14 @@ impl<'a> Judgement<'a> {
         self.undecidable(why)
     }
 
-    /// One simple command.
-    fn part(&self, command: &Invocation) -> JudgedPart {
+    /// One simple command, of a line that may do nothing but look at the machine.
+    fn part(&self, command: &Invocation, only_looks: bool) -> JudgedPart {
         let name = format!("`{}`", one_line(&command.text, MAX_SHOWN_CHARS));
-        let effects = effects::of(command, self.world);
+        let mut effects = effects::of(command, self.world);
+        if only_looks {
+            // The sandbox of reading commands limits what the text does, however it is read.
+            effects.retain(|effect| !effect.is_shell_text());
+        }
         let (forbidden, by) = self.forbidden(command, &effects);
         let opinion = match (forbidden, by) {
             (Match::Yes, Some(rule)) => by_rule(rule, "denies"),

@@ -39,6 +39,9 @@ const INTERPRETING: &[&str] = &[
     "tcsh", "yash", "zsh",
 ];
 
+/// What a command does that runs text as commands.
+const SHELL_TEXT: &str = "runs text as commands";
+
 /// Programs that are for nothing but destroying, so that seeing nothing they do means little.
 const DESTROYING: &[&str] = &["rm", "rmdir", "shred", "srm", "unlink", "wipe", "wipefs"];
 
@@ -71,6 +74,11 @@ impl CommandEffect {
 
     pub(super) fn is_harmless(&self) -> bool {
         self.harmless
+    }
+
+    /// Whether all there is to it is that a shell runs text.
+    pub(super) fn is_shell_text(&self) -> bool {
+        matches!(&self.effect, Effect::Unknown(what) if what == SHELL_TEXT)
     }
 
     /// Whether it shows something and changes nothing.
@@ -237,7 +245,7 @@ fn runs_more_than_it_says(command: &Invocation, effects: &[CommandEffect]) -> Op
     if acts_as_another(command) {
         Some("acts as another user")
     } else if INTERPRETING.contains(&program) {
-        Some("runs text as commands")
+        Some(SHELL_TEXT)
     } else if program == "find" && hands_over(command) {
         Some("runs a program for what it finds")
     } else if DESTROYING.contains(&program) && effects.iter().all(is_unseen) {

@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
-use gnoma_core::tool::MachineView;
+use gnoma_core::{session::PermissionMode, tool::MachineView};
 use gnoma_shell::{Analysis, Effect, FilePlace, Invocation};
 
-use super::{World, words::program_of};
+use super::{World, opinion::Opinion, processes, words::program_of};
 
 /// Programs that list processes, sockets and routes, of which a sandbox has its own.
 const LISTING_PROCESSES: [&str; 11] =
@@ -152,26 +152,67 @@ pub(super) fn of_command(command: &Invocation, world: &World<'_>) -> MachineView
     if is_outside && !only_describes_itself(command) && world.repositories.can_answer(program) {
         return MachineView::Outside;
     }
-    if names_processes_of_sockets(program, command) {
+    if names_processes_of_sockets(program, command) || processes::looks_into_process(command) {
         return MachineView::Outside;
     }
-    let is_shown = LISTING_PROCESSES.contains(&program)
+    let is_shown = looks_at_processes(command)
         || DESCRIBING.contains(&program)
         || command.effects.iter().any(reads_machine);
     if is_shown { MachineView::Shown } else { MachineView::None }
 }
 
-/// Whether a line lists processes and also does what a command that only looks cannot do.
-pub(super) fn does_more_than_look(analysis: &Analysis, world: &World<'_>) -> bool {
-    let lists = |command: &Invocation| LISTING_PROCESSES.contains(&program_of(command));
-    world.sandboxed && !analysis.is_read_only() && analysis.commands.iter().any(lists)
+fn looks_at_processes(command: &Invocation) -> bool {
+    LISTING_PROCESSES.contains(&program_of(command)) || processes::names_process(command)
+}
+
+/// The reason why a line needs the processes of the machine and also does what a command that only looks cannot do.
+fn reason_to_leave(analysis: &Analysis, world: &World<'_>) -> Option<&'static str> {
+    if !world.sandboxed || analysis.is_read_only() {
+        return None;
+    }
+    if processes::signals_others(analysis) {
+        return Some("it signals processes outside the sandbox");
+    }
+    let looks = analysis.commands.iter().any(looks_at_processes)
+        || processes::other_words_name_process(analysis);
+    looks.then_some("it lists processes or sockets of the machine, and does more")
+}
+
+/// The question that a line is which the sandbox can neither run nor try, because it is about processes of the machine.
+pub(super) fn question(
+    analysis: &Analysis,
+    world: &World<'_>,
+    mode: PermissionMode,
+) -> Option<Opinion> {
+    let why = reason_to_leave(analysis, world)?;
+    Some(match mode {
+        PermissionMode::Plan | PermissionMode::Deny => Opinion::deny(format!("mode {mode}: {why}")),
+        PermissionMode::Bypass => Opinion::allow(format!("mode bypass: {why}")),
+        PermissionMode::Default | PermissionMode::Auto | PermissionMode::AcceptEdits => {
+            Opinion::ask(why)
+        }
+    })
+}
+
+/// Whether a trial could not tell what a line says about the machine: its processes are those of the sandbox.
+pub(super) fn misleads_on_trial(analysis: &Analysis, world: &World<'_>) -> bool {
+    of_line(analysis, world) != MachineView::None
+}
+
+/// Whether a line does nothing but look at the machine, which the sandbox of reading commands shows.
+pub(super) fn only_looks(analysis: &Analysis, world: &World<'_>) -> bool {
+    analysis.is_read_only() && of_line(analysis, world) == MachineView::Shown
 }
 
 /// What a whole line asks about the machine.
 pub(super) fn of_line(analysis: &Analysis, world: &World<'_>) -> MachineView {
+    if reason_to_leave(analysis, world).is_some() {
+        return MachineView::Outside;
+    }
     let parts = analysis.commands.iter().map(|command| of_command(command, world));
-    match parts.max().unwrap_or_default() {
-        _ if does_more_than_look(analysis, world) => MachineView::Outside,
+    let is_named = world.sandboxed && processes::other_words_name_process(analysis);
+    let other = if is_named { MachineView::Shown } else { MachineView::None };
+    match parts.max().unwrap_or_default().max(other) {
         // Its other parts need the sandbox.
         MachineView::Shown if !analysis.is_read_only() => MachineView::None,
         view => view,
@@ -185,7 +226,7 @@ pub(super) fn may_run_outside(analysis: &Analysis, world: &World<'_>) -> bool {
         of_command(command, world) != MachineView::None
             || command.effects.iter().all(|effect| matches!(effect, Effect::Read(_)))
     };
-    does_more_than_look(analysis, world) || analysis.commands.iter().all(is_such)
+    reason_to_leave(analysis, world).is_some() || analysis.commands.iter().all(is_such)
 }
 
 /// `docker --version`: nothing is asked.
@@ -225,6 +266,14 @@ mod tests {
     use crate::git::NoRepositories;
 
     fn view_of(line: &str) -> MachineView {
+        in_world(line, of_line)
+    }
+
+    fn misleads_on_trial_in_world(line: &str) -> bool {
+        in_world(line, misleads_on_trial)
+    }
+
+    fn in_world<T>(line: &str, judge: impl FnOnce(&Analysis, &World<'_>) -> T) -> T {
         let roots = [PathBuf::from("/w")];
         let resolve = |path: &Path| path.to_path_buf();
         let world = World {
@@ -241,7 +290,7 @@ mod tests {
             repositories: &NoRepositories,
         };
         let start = StartContext { cwd: "/w".into(), home: Some("/home/ada".into()) };
-        of_line(&gnoma_shell::analyse(line, &start), &world)
+        judge(&gnoma_shell::analyse(line, &start), &world)
     }
 
     #[test]
@@ -260,6 +309,18 @@ mod tests {
             "ls /dev/video0",
             "who",
             "journalctl -u ssh --since '1 hour ago' | tail",
+            "ps aux | grep [h]ttp.server",
+            "ps -ef | grep -c [h]ttp",
+            "ps aux | egrep python[3]",
+            "pgrep -f [h]ttp",
+            "test -d /proc/1234 && echo running || echo gone",
+            "[ -d \"/proc/$(cat server.pid)\" ] && echo up",
+            "[[ -d /proc/$PID ]] && echo up",
+            "d=/proc/1234; [ -d \"$d\" ] && echo up",
+            "for p in /proc/[0-9]*; do echo $p; done",
+            "for p in /proc/[0-9]*; do cat $p/cmdline; done",
+            "bash -c 'pgrep x >/dev/null && echo yes || echo no'",
+            "sh -c 'ss -ltn | grep -q :80 && echo yes'",
         ] {
             assert_eq!(view_of(line), MachineView::Shown, "{line}");
         }
@@ -278,8 +339,35 @@ mod tests {
             "crontab -l",
             "ps aux > list.txt",
             "kill $(pgrep node)",
+            "kill 1234",
+            "kill -9 -1234",
+            "kill -- -1234",
+            "kill -9 $(cat server.pid); rm server.pid",
+            "kill -0 1234 && echo alive || echo dead",
+            "pkill -0 node",
+            "killall -0 node",
+            "readlink /proc/1234/cwd",
+            "ls -l /proc/[0-9]*/exe",
+            "[ -e /proc/$(cat server.pid) ]",
+            "python3 -c 'print(open(\"/proc/1234/status\").read())'",
+            "ps aux | tee list.txt",
         ] {
             assert_eq!(view_of(line), MachineView::Outside, "{line}");
+        }
+    }
+
+    #[test]
+    fn lines_about_the_machine_are_never_tried() {
+        for line in [
+            "ps aux | grep [h]ttp.server",
+            "bash -c 'pgrep x >/dev/null && echo yes'",
+            "[ -e /proc/$(cat server.pid) ]",
+            "for p in /proc/[0-9]*; do cat $p/cmdline; done",
+            "kill $(cat server.pid); rm server.pid",
+            "[[ -d /proc/$PID ]] || make",
+            "find /proc/1234 -exec wc {} +",
+        ] {
+            assert!(misleads_on_trial_in_world(line), "{line}");
         }
     }
 
@@ -291,6 +379,13 @@ mod tests {
             "docker --version",
             "echo x > /dev/null",
             "make -j$(nproc)",
+            "ls /proc/self/fd",
+            "echo 'see /proc/12' > notes.txt",
+            "sleep 9 & kill $!",
+            "server & PID=$!; sleep 1; kill $PID",
+            "kill %1",
+            "kill -l",
+            "trap 'kill $(jobs -p)' EXIT; make",
         ] {
             assert_eq!(view_of(line), MachineView::None, "{line}");
         }

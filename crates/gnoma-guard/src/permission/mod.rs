@@ -18,6 +18,7 @@ mod machine;
 pub(crate) mod meet;
 mod opinion;
 mod paths;
+mod processes;
 mod rule;
 mod since;
 mod suggest;

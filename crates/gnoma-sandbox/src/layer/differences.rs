@@ -58,19 +58,24 @@ const RENAME: [&str; 4] = ["cross-device link", "exdev", "(os error 18)", "errno
 const OWNER: [&str; 4] =
     ["value too large for defined data type", "eoverflow", "(os error 75)", "errno 75"];
 
-/// Tells from the output of a command that failed which difference it seems to have met.
+/// What stands in the same line where it was a rename that failed.
+const OF_RENAME: [&str; 5] = ["->", "rename", "renaming", "move", "code: 18"];
+
+/// Tells from the output of a command which difference it seems to have met. One that ended well must say it in the
+/// words of a rename: the last of its programs may have gone well, and others print what they read.
 #[must_use]
 pub fn known_difference(output: &str, exit_code: Option<i32>) -> Option<Difference> {
-    if exit_code == Some(0) {
-        return None;
-    }
     let from = output.len().saturating_sub(TAIL_BYTES);
     let tail = output.get(output.ceil_char_boundary(from)..).unwrap_or_default().to_lowercase();
-    let says = |words: &[&str]| words.iter().any(|word| tail.contains(word));
-    if says(&RENAME) {
+    let has_one = |text: &str, words: &[&str]| words.iter().any(|word| text.contains(word));
+    if exit_code == Some(0) {
+        let is_rename = |line: &str| has_one(line, &RENAME) && has_one(line, &OF_RENAME);
+        return tail.lines().any(is_rename).then_some(Difference::FolderRename);
+    }
+    if has_one(&tail, &RENAME) {
         return Some(Difference::FolderRename);
     }
-    says(&OWNER).then_some(Difference::ForeignOwner)
+    has_one(&tail, &OWNER).then_some(Difference::ForeignOwner)
 }
 
 #[cfg(test)]
@@ -90,6 +95,9 @@ mod tests {
                 Some(Difference::FolderRename),
                 "{output}"
             );
+            assert_eq!(known_difference(output, Some(0)), Some(Difference::FolderRename));
+        }
+        for output in ["errno.h: #define EXDEV 18", "src: Value too large for defined data type"] {
             assert_eq!(known_difference(output, Some(0)), None);
         }
         let owner = "sh: 1: cannot create a: Value too large for defined data type";

@@ -23,7 +23,7 @@ mod paths;
 mod protect;
 mod raw;
 mod real;
-mod seals;
+pub(crate) mod seals;
 pub(crate) mod session;
 mod sockets;
 mod spare;

@@ -70,6 +70,7 @@ impl Field {
     pub(crate) fn may_be_option(&self) -> bool {
         let start = self.start();
         match self {
+            Self::Pattern(text) if begins_with_letter(text) => false,
             Self::Known(_) | Self::Pattern(_) => start.is_empty() || start.starts_with('-'),
             Self::OneOf { choices, .. } => choices.iter().any(|text| text.starts_with('-')),
             Self::Listed { exact, .. } => !exact || start.is_empty() || start.starts_with('-'),
@@ -149,6 +150,14 @@ impl fmt::Display for Field {
             | Self::Unknown { written, .. } => f.write_str(written),
         }
     }
+}
+
+/// Whether a pattern such as `[h]ttp` only fits names that begin with a letter or digit.
+fn begins_with_letter(pattern: &str) -> bool {
+    let set = pattern.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    set.is_some_and(|(set, _)| {
+        !set.is_empty() && set.chars().all(|letter| letter.is_ascii_alphanumeric())
+    })
 }
 
 /// What all of them begin with.

@@ -57,6 +57,26 @@ impl Script {
         });
         commands
     }
+
+    /// Where the words stand that belong to no simple command: those of loops and `case`, tests, and assignments.
+    #[must_use]
+    pub fn words_outside_commands(&self) -> Vec<Span> {
+        let mut spans = Vec::new();
+        self.visit(&mut |node| {
+            if let SyntaxNode::Assignment(assignment) = node {
+                spans.push(assignment.span);
+            }
+            let SyntaxNode::Command(command) = node else { return };
+            if let CommandKind::For(names) | CommandKind::Select(names) = &command.kind {
+                spans.extend(names.words.iter().flatten().map(|word| word.span));
+            } else if let CommandKind::Case { subject, .. } = &command.kind {
+                spans.push(subject.span);
+            } else if let CommandKind::Test(_) = &command.kind {
+                spans.push(command.span);
+            }
+        });
+        spans
+    }
 }
 
 impl Command {

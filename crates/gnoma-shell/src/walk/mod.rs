@@ -59,6 +59,7 @@ pub fn analyse(text: &str, start: &StartContext) -> Analysis {
                 analysis.unparsed = Some("it has more commands than gnoma follows".to_owned());
             }
             analysis.commands = walker.found;
+            analysis.other_words = walker.other_words;
             analysis.oddities.extend(walker.oddities);
         }
         Err(error) => analysis.unparsed = Some(error.to_string()),
@@ -113,6 +114,7 @@ struct Walker<'a> {
     /// Functions that are being called.
     calls: Vec<String>,
     found: Vec<Invocation>,
+    other_words: Vec<String>,
     oddities: Vec<String>,
 }
 
@@ -140,6 +142,7 @@ impl<'a> Walker<'a> {
             exhausted: false,
             calls: Vec::new(),
             found: Vec::new(),
+            other_words: Vec::new(),
             oddities: Vec::new(),
         }
     }
@@ -247,6 +250,9 @@ impl<'a> Walker<'a> {
 
     /// Walks a whole text: a line that fails does not keep the next from running.
     fn lines(&mut self, script: &Script) {
+        let room = MAX_COMMANDS.saturating_sub(self.other_words.len());
+        let spans = script.words_outside_commands().into_iter().take(room);
+        self.other_words.extend(spans.map(|span| span.of(&self.text).to_owned()));
         let mut end = script.span.start;
         for statement in &script.statements {
             let between = Span { start: end, end: statement.span.start };

@@ -244,6 +244,10 @@ impl Walker<'_> {
             read_otherwise(call, word, facts);
         }
         match role {
+            // A pattern stays as it is where no file matches it; of the files that do, the first is the text.
+            Role::Text if takes_files(call.entry) && matches!(word, Field::Pattern(_)) => {
+                facts.at(Effect::Read, cwd.places(word));
+            }
             // One word too many is one more file.
             Role::Text | Role::Verb if word.may_be_many() && takes_files(call.entry) => {
                 facts.add(Effect::Read(FilePlace::Unknown(word.to_string())));

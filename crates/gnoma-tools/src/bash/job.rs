@@ -135,7 +135,7 @@ fn listed(jobs: &Jobs) -> ToolOutput {
 }
 
 fn news(id: JobId, news: JobPoll) -> ToolOutput {
-    let JobPoll { command, state, age, output } = news;
+    let JobPoll { command, state, age, output, warning } = news;
     // The age makes each poll's answer a new one: waiting is no loop.
     let age = if state == JobState::Running {
         format!(" for {}", duration::exact(age))
@@ -144,11 +144,12 @@ fn news(id: JobId, news: JobPoll) -> ToolOutput {
     };
     let remedy = remedy(&output).map(|remedy| format!("\n{remedy}")).unwrap_or_default();
     let output = if output.is_empty() { "(no new output)" } else { &output };
+    let warning = if warning.is_empty() { warning } else { format!("\n{warning}") };
     ToolOutput {
         report: match state {
             JobState::Ended(ending) => Some(ending.report(command)),
             JobState::Running | JobState::Killed => None,
         },
-        ..ToolOutput::text(format!("job {id}: {state}{age}\n{output}{remedy}"))
+        ..ToolOutput::text(format!("job {id}: {state}{age}\n{output}{warning}{remedy}"))
     }
 }

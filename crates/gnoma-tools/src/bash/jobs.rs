@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     capture::ScreenCapture,
+    guarded_names::AbsentNames,
     process::{Group, Process, ShellEnd},
     room::Room,
     shell::Shell,
@@ -70,6 +71,8 @@ pub(super) struct JobPoll {
     pub(super) age: Duration,
     /// Output since the last poll.
     pub(super) output: String,
+    /// What appeared in the workspace that programs may run; empty where nothing did.
+    pub(super) warning: String,
 }
 
 /// All jobs of a session.
@@ -94,6 +97,7 @@ struct JobEntry {
     log: Arc<Mutex<Log>>,
     stop: CancellationToken,
     over: CancellationToken,
+    absent: AbsentNames,
 }
 
 #[derive(Debug)]
@@ -111,8 +115,13 @@ impl Jobs {
         let mut table = self.table();
         table.make_room().map_err(|full| full.to_string())?;
         let room = shell.room(cx);
+        let absent = AbsentNames::of(&cx.roots);
         let (process, input) = shell.start_with_input(command, cx)?;
-        Ok(table.add(command, process, input, room))
+        let id = table.add(command, process, input, room);
+        if let Some(job) = table.jobs.get_mut(&id) {
+            job.absent = absent;
+        }
+        Ok(id)
     }
 
     /// Takes over a process whose shell has ended while something it started still runs.
@@ -150,7 +159,8 @@ impl Jobs {
     /// # Errors
     /// When there is no such job.
     pub(super) fn poll(&self, id: JobId) -> Result<JobPoll, String> {
-        let table = self.table();
+        let mut table = self.table();
+        let warning = table.jobs.get_mut(&id).map(|job| job.absent.note_of_new());
         let job = table.job(id)?;
         let mut log = lock(&job.log);
         Ok(JobPoll {
@@ -158,6 +168,7 @@ impl Jobs {
             state: log.state,
             age: job.started.elapsed(),
             output: log.unread.take(),
+            warning: warning.unwrap_or_default(),
         })
     }
 
@@ -254,6 +265,7 @@ impl JobTable {
             })),
             stop: CancellationToken::new(),
             over: CancellationToken::new(),
+            absent: AbsentNames::default(),
         };
         let (stop, over) = (job.stop.clone(), job.over.clone());
         self.tasks.spawn(attend(process, Arc::clone(&job.log), stop, over, room));

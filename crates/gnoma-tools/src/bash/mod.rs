@@ -10,6 +10,7 @@ mod chosen;
 mod databases;
 mod decode;
 mod git_hooks;
+mod guarded_names;
 mod job;
 mod jobs;
 mod names;
@@ -32,6 +33,8 @@ mod trial_laws;
 #[cfg(target_os = "linux")]
 mod trial_limits;
 mod trial_question;
+#[cfg(target_os = "linux")]
+mod trial_unseen;
 mod unattended;
 mod watch;
 mod writable;
@@ -78,11 +81,13 @@ pub(crate) fn tools(options: &ToolOptions) -> Vec<Arc<dyn Tool>> {
     vec![Arc::new(Bash::new(Arc::clone(&shared))), Arc::new(JobTool::new(shared))]
 }
 
-/// What no program that works in these folders may change without a verdict that names it: what decides
-/// over later runs of other programs, in the folders and in repositories below them.
+/// What a program that runs as long as a session must not change in these folders: what is there and decides over
+/// later runs of other programs, in the folders and in repositories below them. Names that are absent are not among
+/// it: to hold one, an empty folder of that name would stand in the workspace, for every program to see.
 #[must_use]
 pub fn protected(roots: &[std::path::PathBuf]) -> Vec<std::path::PathBuf> {
-    let mut protected: Vec<_> = roots.iter().flat_map(|root| survey::held_below(root)).collect();
+    let held = roots.iter().flat_map(|root| survey::held_below(root));
+    let mut protected: Vec<_> = held.filter(|path| path.symlink_metadata().is_ok()).collect();
     protected.extend(survey::Survey::of(roots, &mut survey::SurveyMemory::default()).held);
     protected
 }

@@ -288,7 +288,11 @@ impl Shell {
         command: &str,
         cx: &ToolCx,
     ) -> Result<(Process, Option<ChildStdin>), String> {
-        let walled = self.walled_as_judged(cx)?;
+        let mut walled = self.walled_as_judged(cx)?;
+        if let Some((_, policy)) = &mut walled {
+            // To hold an absent name, a placeholder would stand in the workspace as long as the job runs.
+            policy.protected.retain(|path| path.symlink_metadata().is_ok());
+        }
         let walled = walled.as_ref().map(|(walls, policy)| (*walls, policy));
         self.launch(command, cx, walled, Stdio::piped)
     }

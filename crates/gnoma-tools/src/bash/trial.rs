@@ -28,6 +28,7 @@ use super::{
     trial_facts::{self, Fate},
     trial_limits::{self, TrialLimit},
     trial_question::{ChangeFacts, ChangeQuestion},
+    trial_unseen,
 };
 use crate::{
     bash::capture::Capture,
@@ -86,11 +87,18 @@ impl ShellTools {
         };
         let secrets = trial_limits::secrets_met(tried, &changes, &sealed, &cx.roots);
         let limit_met = TrialLimit::find(trial, &changes, (ending, text.as_str()), &secrets);
+        let limit_met = limit_met.or_else(|| {
+            let made = (&layer, &changes);
+            let is_unseen = trial != Trial::Discard && !gnoma_sandbox::reports_tried_files();
+            let unseen = is_unseen
+                .then(|| trial_unseen::possibly_met(&command, &cx.cwd, made, &sealed, &cx.roots));
+            unseen.filter(|files| !files.is_empty()).map(TrialLimit::UnseenSecrets)
+        });
         let met = known_difference(&text, ending.code());
         add_line(&mut text, &trial_limits::note_of_secrets(&secrets, &cx.roots));
         let fate = trial_facts::fate(trial, &changes, met, &cx.roots, &trials.local);
         let output = Output { ending, text, built };
-        let settling = Settling { trials, layer, changes, updates, command, output, trial };
+        let settling = Settling { trials, layer, changes, updates, command, output, trial, sealed };
         match limit_met {
             Some(met) => settling.settle_limit(met, fate, self, (limit, call, cx)).await,
             None => settling.settle(fate, self, (limit, call, cx)).await,
@@ -227,6 +235,8 @@ struct Settling {
     command: String,
     output: Output,
     trial: Trial,
+    /// The secret files that the command could not open.
+    sealed: Vec<PathBuf>,
 }
 
 impl Settling {
@@ -240,7 +250,7 @@ impl Settling {
     ) -> ToolOutcome {
         let text = met.question(&self.command, &cx.roots);
         let leaves_sandbox = matches!(met, TrialLimit::Sandbox(_));
-        let question = Question { text, leaves_sandbox, ..Question::default() };
+        let question = Question { leaves_sandbox, ..self.question_with_changes(text, &cx) };
         match cx.ask(&call, question).await {
             PermissionAnswer::Allow | PermissionAnswer::Always | PermissionAnswer::Rule { .. } => {
                 let Self { trials, layer, command, .. } = self;
@@ -285,7 +295,7 @@ impl Settling {
             Fate::InPlace(why) => {
                 let command = trial_facts::one_line(&self.command);
                 let text = format!("`{command}` has to run in the workspace itself: {why}");
-                let question = Question { text, ..Question::default() };
+                let question = self.question_with_changes(text, &cx);
                 match cx.ask(&call, question).await {
                     PermissionAnswer::Deny { reason } | PermissionAnswer::Text { text: reason } => {
                         self.discarded(&reason, &cx)
@@ -303,10 +313,22 @@ impl Settling {
         }
     }
 
+    /// A question about a run in the workspace, with what the trial showed that the command changes.
+    fn question_with_changes(&self, mut text: String, cx: &ToolCx) -> Question {
+        if self.changes.is_empty() {
+            return Question { text, ..Question::default() };
+        }
+        let is_ignored = |path: &Path| self.trials.is_ignored(path);
+        let ChangeQuestion { deeds, preview, notable, .. } =
+            self.facts(cx, &is_ignored).question(&self.command);
+        text.push_str(&format!(" On trial it {deeds}"));
+        Question { text, preview: Some(preview), notable, ..Question::default() }
+    }
+
     async fn ask(self, call: &CallId, cx: &ToolCx) -> ToolOutcome {
         let is_ignored = |path: &Path| self.trials.is_ignored(path);
         let asked = self.facts(cx, &is_ignored).question(&self.command);
-        let ChangeQuestion { text, preview, notable, may_be_always, unnamed, order } = asked;
+        let ChangeQuestion { text, preview, notable, may_be_always, unnamed, order, .. } = asked;
         let parts = chosen::names(&order, &self.changes, &cx.roots);
         let question = Question {
             text,
@@ -340,8 +362,9 @@ impl Settling {
         cx: &'a ToolCx,
         is_ignored: &'a dyn Fn(&Path) -> bool,
     ) -> ChangeFacts<'a> {
-        let Self { trials, layer, changes, .. } = self;
-        ChangeFacts { layer, changes, roots: &cx.roots, local: &trials.local, is_ignored }
+        let Self { trials, layer, changes, sealed, .. } = self;
+        let (roots, local) = (&cx.roots, &trials.local);
+        ChangeFacts { layer, changes, roots, local, is_ignored, secrets: sealed }
     }
 
     fn all_but(&self, left: &[PathBuf]) -> BTreeSet<PathBuf> {
@@ -368,7 +391,7 @@ impl Settling {
         if self.updates.is_empty() {
             return Ok(self);
         }
-        let Self { trials, mut layer, changes, updates, command, mut output, trial } = self;
+        let Self { trials, mut layer, changes, updates, command, mut output, trial, sealed } = self;
         let all = chosen::joined(changes.clone(), updates);
         let left: BTreeSet<_> =
             changes.list.iter().map(LayerChange::path).map(Path::to_path_buf).collect();
@@ -381,12 +404,12 @@ impl Settling {
             add_line(&mut output.text, &format!("[what it built could not be saved: {why}]"));
         }
         let updates = Changes::default();
-        Ok(Self { trials, layer, changes, updates, command, output, trial })
+        Ok(Self { trials, layer, changes, updates, command, output, trial, sealed })
     }
 
     /// Keeps what is wanted; `None` means all.
     async fn keep(self, cx: &ToolCx, wanted: Option<BTreeSet<PathBuf>>) -> ToolOutcome {
-        let Self { trials, mut layer, changes, updates, command, output, trial } = self;
+        let Self { trials, mut layer, changes, updates, command, output, trial, sealed } = self;
         let (changes, rest) = chosen::split(changes, wanted.as_ref());
         let diff = ChangeFacts {
             layer: &layer,
@@ -394,6 +417,7 @@ impl Settling {
             roots: &cx.roots,
             local: &trials.local,
             is_ignored: &|_| false,
+            secrets: &sealed,
         }
         .preview();
         let kept = spawn_blocking(move || {
@@ -422,7 +446,7 @@ impl Settling {
         let is_kept = kept.is_ok();
         let fate = if is_kept && rest.is_empty() { LayerFate::Built } else { LayerFate::Discarded };
         let updates = Changes::default();
-        let settled = Self { trials, layer, changes, updates, command, output, trial };
+        let settled = Self { trials, layer, changes, updates, command, output, trial, sealed };
         match settled.over(fate, Some(note), cx) {
             ToolOutcome::Done(output) if is_kept => {
                 ToolOutcome::Done(ToolOutput { diff: Some(diff), ..output })

@@ -9,6 +9,7 @@ use std::{
 use gnoma_core::{
     names::escape_path,
     places::{GUARDED, Group, LocalPlaces},
+    session::NotableChange,
     tool::Trial,
 };
 use gnoma_sandbox::layer::{Changes, Layer, LayerChange, Site};
@@ -27,6 +28,7 @@ enum LeftEntry {
     Program,
     LinkInside,
     LinkOutside,
+    LinkToSecret,
 }
 
 /// A tree that a command has left in its layer, over a workspace that is a home.
@@ -59,6 +61,7 @@ impl TriedTree {
                     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
                 }
                 LeftEntry::LinkInside => symlink("plain", &path).unwrap(),
+                LeftEntry::LinkToSecret => symlink(root.join(".env"), &path).unwrap(),
                 LeftEntry::LinkOutside => symlink("../../../../etc/passwd", &path).unwrap(),
             }
         }
@@ -74,6 +77,7 @@ impl TriedTree {
             roots: std::slice::from_ref(&self.root),
             local: &self.local,
             is_ignored: &|_| false,
+            secrets: &[],
         };
         facts.question("sh make.sh")
     }
@@ -192,6 +196,23 @@ fn kinds_targets_and_modes_of_changes_are_told() {
         "{}",
         asked.preview
     );
+}
+
+#[test]
+fn links_that_lead_to_secrets_of_the_workspace_are_named() {
+    let tree = [
+        ("a/b/f", LeftEntry::LinkToSecret),
+        ("plain", LeftEntry::LinkToSecret),
+        ("in", LeftEntry::LinkInside),
+        ("other/in", LeftEntry::LinkInside),
+    ];
+    let tried = TriedTree::of(&tree.map(|(name, left)| (name.to_owned(), left)));
+    let asked = tried.asked();
+    let named: Vec<_> = asked.notable.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(named, ["a/b/f", "in", "plain"], "a link by way of another as well");
+    let is_told = |it: &NotableChange| it.what.ends_with("which leads to a secret");
+    assert!(asked.notable.iter().all(is_told), "{:?}", asked.notable);
+    assert!(!asked.may_be_always && asked.text.contains("leads to a secret"), "{}", asked.text);
 }
 
 #[test]

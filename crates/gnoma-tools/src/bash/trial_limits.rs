@@ -16,6 +16,8 @@ use super::{process::ShellEnd, reading};
 pub(super) enum TrialLimit {
     /// It met secret files that it could not open, replace or remove.
     Secrets(Vec<PathBuf>),
+    /// It may have met secret files, and nothing here reports whether it did.
+    UnseenSecrets(Vec<PathBuf>),
     /// The sandbox seems to have stopped it; how.
     Sandbox(String),
 }
@@ -46,7 +48,12 @@ impl TrialLimit {
             Self::Secrets(files) => format!(
                 "`{command}` needs {}, which trial runs cannot open: run it in the workspace, with {}?",
                 reading::list(files, roots),
-                if files.len() == 1 { "this file" } else { "these files" },
+                this_or_these(files),
+            ),
+            Self::UnseenSecrets(files) => format!(
+                "`{command}` may need {}, which trial runs cannot open, and this machine does not show whether it does: run it in the workspace, with {}?",
+                reading::list(files, roots),
+                this_or_these(files),
             ),
             Self::Sandbox(why) => {
                 format!(
@@ -55,6 +62,10 @@ impl TrialLimit {
             }
         }
     }
+}
+
+fn this_or_these(files: &[PathBuf]) -> &'static str {
+    if files.len() == 1 { "this file" } else { "these files" }
 }
 
 /// What the model is told of secret files that a trial run tried to use.

@@ -2,7 +2,7 @@
 //! first and by name, then what is lost, then the rest.
 
 use std::{
-    fs::File,
+    fs::{self, File},
     io::Read,
     path::{Component, Path, PathBuf},
 };
@@ -25,6 +25,8 @@ const MAX_NOTABLE_IN_LINE: usize = 12;
 const MAX_SHOWN_BYTES: u64 = 256 << 10;
 /// Bytes of a preview.
 const MAX_PREVIEW_BYTES: usize = 64 << 10;
+/// Links that are followed from one to the next.
+const MAX_LINKS: usize = 8;
 /// Changes that are looked at one by one for a question.
 const MAX_LISTED: usize = 2_000;
 
@@ -66,6 +68,8 @@ pub(super) struct ChangeFacts<'a> {
     pub(super) roots: &'a [PathBuf],
     pub(super) local: &'a LocalPlaces,
     pub(super) is_ignored: &'a dyn Fn(&Path) -> bool,
+    /// Secret files of the workspace, as the trial found them.
+    pub(super) secrets: &'a [PathBuf],
 }
 
 /// A change with what there is to say about it.
@@ -80,6 +84,8 @@ struct WeighedChange<'a> {
 pub(super) struct ChangeQuestion {
     /// In one line: the worst of what happens to the files.
     pub(super) text: String,
+    /// The same without the command; empty where nothing happens to files.
+    pub(super) deeds: String,
     /// The lines that change.
     pub(super) preview: String,
     /// What must be seen by name.
@@ -99,8 +105,10 @@ impl ChangeFacts<'_> {
         let notable = named.clone().take(MAX_NOTABLE).map(|one| self.notable(one)).collect();
         let beyond = named.skip(MAX_NOTABLE).filter(|one| one.rank.needs_naming());
         let unnamed: Vec<_> = beyond.map(|one| one.change.path().to_owned()).collect();
+        let deeds = self.deeds(&all, unnamed.len());
         ChangeQuestion {
-            text: self.line(command, &all, unnamed.len()),
+            text: format!("`{}` {deeds}", one_line(command)),
+            deeds,
             preview: self.preview_of(&all),
             notable,
             may_be_always: !all.iter().any(|one| one.rank.needs_naming()),
@@ -124,7 +132,7 @@ impl ChangeFacts<'_> {
     }
 
     /// The worst of what happens to the files.
-    fn line(&self, command: &str, all: &[WeighedChange<'_>], unnamed: usize) -> String {
+    fn deeds(&self, all: &[WeighedChange<'_>], unnamed: usize) -> String {
         let notable = all.iter().take_while(|one| one.rank.is_notable()).count();
         let in_line = notable.clamp(MAX_NAMES, MAX_NOTABLE_IN_LINE);
         let mut deeds: Vec<(&str, Vec<String>)> = Vec::new();
@@ -147,7 +155,7 @@ impl ChangeFacts<'_> {
                 "; {count} more that always need approval are too many to name, and are discarded unless you name them"
             ),
         };
-        format!("`{}` {}{more}{left}", one_line(command), joined(&deeds))
+        format!("{}{more}{left}", joined(&deeds))
     }
 
     /// All that changed but folders that merely hold something, the most important first.
@@ -172,7 +180,10 @@ impl ChangeFacts<'_> {
         let path = change.path();
         let below = self.roots.iter().find_map(|root| path.strip_prefix(root).ok()).unwrap_or(path);
         let target = self.layer.link_target(change);
-        let outside = target.as_deref().filter(|target| self.leads_outside(path, target));
+        let end = target.as_deref().map(|target| self.link_end(path, target));
+        let is_outside =
+            end.as_ref().is_some_and(|end| !self.roots.iter().any(|root| end.starts_with(root)));
+        let leads_to_secret = end.as_ref().is_some_and(|end| self.is_secret(end));
         let (ran_before, runs) = change.is_executable();
         let mut notes = Vec::new();
         if let Some(target) = &target {
@@ -194,9 +205,12 @@ impl ChangeFacts<'_> {
         let rank = if let Some(kind) = self.local.guarded(path) {
             notes.push(kind.to_owned());
             ChangeRank::Guarded
-        } else if outside.is_some() {
+        } else if is_outside {
             notes.push("which is outside the workspace".to_owned());
             ChangeRank::LeadsElsewhere
+        } else if leads_to_secret {
+            notes.push("which leads to a secret".to_owned());
+            ChangeRank::Secret
         } else if let Some(secret) = secret {
             notes.push(secret.kind.to_owned());
             ChangeRank::Secret
@@ -211,18 +225,27 @@ impl ChangeFacts<'_> {
         WeighedChange { change, rank, note: notes.join(", ") }
     }
 
-    /// Whether a link at `path` leads out of the workspace, by its letters.
-    fn leads_outside(&self, path: &Path, target: &Path) -> bool {
-        let mut end = path.parent().unwrap_or(path).to_owned();
-        for part in target.components() {
-            match part {
-                Component::RootDir => end = PathBuf::from("/"),
-                Component::ParentDir => drop(end.pop()),
-                Component::Normal(name) => end.push(name),
-                Component::CurDir | Component::Prefix(_) => {}
-            }
+    /// Where a link ends, also by way of other links that the command made.
+    fn link_end(&self, path: &Path, target: &Path) -> PathBuf {
+        let mut end = link_end(path, target);
+        for _ in 0..MAX_LINKS {
+            let next = self.changes.list.iter().find(|change| change.path() == end);
+            let Some(target) = next.and_then(|change| self.layer.link_target(change)) else {
+                break;
+            };
+            end = link_end(&end, &target);
         }
-        !self.roots.iter().any(|root| end.starts_with(root))
+        end
+    }
+
+    /// Whether a secret of the workspace is at a path, also by links that are there.
+    fn is_secret(&self, end: &Path) -> bool {
+        let real = fs::canonicalize(end).ok();
+        [Some(end), real.as_deref()].into_iter().flatten().any(|end| {
+            let below = self.roots.iter().find_map(|root| end.strip_prefix(root).ok());
+            places::secret(below.unwrap_or(end)).is_some()
+                || self.secrets.iter().any(|secret| end.starts_with(secret))
+        })
     }
 
     fn preview_of(&self, all: &[WeighedChange<'_>]) -> String {
@@ -267,6 +290,20 @@ fn verb(kind: ChangeKind) -> &'static str {
         ChangeKind::Created => "creates",
         ChangeKind::Touched => "touches",
     }
+}
+
+/// Where a link at `path` leads, by its letters.
+fn link_end(path: &Path, target: &Path) -> PathBuf {
+    let mut end = path.parent().unwrap_or(path).to_owned();
+    for part in target.components() {
+        match part {
+            Component::RootDir => end = PathBuf::from("/"),
+            Component::ParentDir => drop(end.pop()),
+            Component::Normal(name) => end.push(name),
+            Component::CurDir | Component::Prefix(_) => {}
+        }
+    }
+    end
 }
 
 /// "a", "a and b", "a, b and c".

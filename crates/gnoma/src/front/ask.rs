@@ -226,8 +226,9 @@ fn question(
     }
     let title = clean(&approval_question(call)).to_string();
     format!(
-        "\n{title}\n{body}\n({reason})\n\
-         [y]es, {always}[n]o, or a reason to deny:  "
+        "\n{title}\n{body}\n({reason})\n{}\
+         [y]es, {always}[n]o, or a reason to deny:  ",
+        named(notable)
     )
 }
 

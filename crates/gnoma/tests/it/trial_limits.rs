@@ -168,6 +168,8 @@ async fn commands_about_processes_and_ports_answer_about_the_machine() {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
     let own = std::process::id();
+    let own_text = own.to_string();
+    world.write("own.pid", &own_text);
     for (program, line, expected) in [
         ("ps", format!("ps -o pid= -p {own} | tr -d ' '"), own.to_string()),
         (
@@ -180,6 +182,29 @@ async fn commands_about_processes_and_ports_answer_about_the_machine() {
         ("pgrep", "pgrep -fc of-nobody-4711".into(), "Exit code 1\n0".into()),
         ("ss", format!("ss -ltn | grep -c ':{port} ' || echo none"), "1".into()),
         ("grep", format!("grep -c . /proc/{own}/comm"), "1".into()),
+        (
+            "ps",
+            format!("ps -eo pid= | tr -d ' ' | grep -cx [{}]{}", &own_text[..1], &own_text[1..]),
+            "1".into(),
+        ),
+        ("test", format!("test -d /proc/{own} && echo runs || echo gone"), "runs".into()),
+        ("test", format!("[[ -d /proc/{own} ]] && echo runs || echo gone"), "runs".into()),
+        ("test", "[ -e \"/proc/$(cat own.pid)\" ] && echo runs || echo gone".into(), "runs".into()),
+        (
+            "sh",
+            format!("for p in /proc/[0-9]*; do echo $p; done | grep -cx /proc/{own}"),
+            "1".into(),
+        ),
+        (
+            "bash",
+            format!("bash -c 'pgrep . | grep -qx {own} && echo runs || echo gone'"),
+            "runs".into(),
+        ),
+        (
+            "ss",
+            format!("sh -c \"ss -ltn | grep -q ':{port} ' && echo open || echo closed\""),
+            "open".into(),
+        ),
     ] {
         for mode in ["auto", "plan"] {
             if has(program) {
@@ -192,10 +217,105 @@ async fn commands_about_processes_and_ports_answer_about_the_machine() {
         "ss -ltnp",
         "fuser 80/tcp || echo free",
         "tmux ls || echo none",
+        "readlink /proc/1234/cwd",
+        "kill -0 1234 && echo alive || echo dead",
+        "pkill -0 of-nobody-4711 || echo none",
+        "test -e /proc/$(cat own.pid) && echo runs || touch gone",
     ] {
         let program = line.split(' ').next().unwrap();
         let run = world.pipe(&["guard", "shell"], line).await;
         let is_asked = run.out.starts_with("ask");
         assert!(is_asked || !has(program), "{line}: {run:?}");
     }
+}
+
+#[tokio::test]
+async fn approved_signals_reach_processes_outside_the_sandbox() {
+    if !is_walled() {
+        return gnoma_testkit::skip("there is no whole sandbox");
+    }
+    for line in
+        ["kill -0 PID && echo is alive", "kill $(cat own.pid) && echo has ended; rm own.pid"]
+    {
+        let mut sleeper = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+        let line = line.replace("PID", &sleeper.id().to_string());
+        let arguments = serde_json::json!({"command": line}).to_string();
+        let world = World::new([calls("bash", &arguments), says("ok")]);
+        world.write("own.pid", &sleeper.id().to_string());
+        let mut terminal = Terminal::open(&world, "--permission auto go");
+        terminal.wait_for("reason to deny", 1).await;
+        let seen = terminal.seen.replace("\r\n", " ");
+        terminal.press("y\n").await;
+        let (code, _) = terminal.end().await;
+        let told = world.last_request().pop().unwrap().1;
+        let ended = sleeper.try_wait().unwrap().is_some();
+        sleeper.kill().unwrap();
+        sleeper.wait().unwrap();
+        assert!(seen.contains("outside the sandbox"), "{line}: {seen}");
+        assert_eq!(code, Some(0), "{line}: {told}");
+        assert!(told.contains("is alive") || told.contains("has ended"), "{line}: {told}");
+        assert_eq!(ended, line.contains("rm"), "{line}: {told}");
+        assert_eq!(exists(world.project.path(), "own.pid"), !line.contains("rm"), "{line}");
+    }
+}
+
+/// The question that a script leads to in mode auto, and what is there after the answer.
+async fn question_of(script: &str, answer: &str) -> (World, String) {
+    let world = running(script);
+    fs::create_dir_all(world.project.path().join("lib")).unwrap();
+    world.write("lib/a.txt", "a\n");
+    let mut terminal = Terminal::open(&world, "--permission auto go");
+    terminal.wait_for("reason to deny", 1).await;
+    let seen = terminal.seen.replace("\r\n", "\n");
+    terminal.press(answer).await;
+    terminal.end().await;
+    (world, seen)
+}
+
+#[tokio::test]
+async fn question_about_a_run_in_the_workspace_names_what_else_the_trial_changed() {
+    if !is_walled() {
+        return gnoma_testkit::skip("there is no whole sandbox");
+    }
+    let plant = "mkdir -p .husky web/.vscode; for f in CLAUDE.md .envrc .husky/pre-commit web/.vscode/tasks.json; do echo x > $f; done";
+    for (first, why) in [
+        ("cat sub/.env > copy", "needs `sub/.env`"),
+        ("mkdir -p n/.git/hooks; echo x > n/.git/config", "in the workspace itself"),
+    ] {
+        let (world, seen) = question_of(&format!("{first}; {plant}\n"), "n\n").await;
+        assert!(seen.contains(why), "{first}: {seen}");
+        let listed = seen.split_once("Look at these first:").unwrap_or_default().1;
+        for name in ["CLAUDE.md", ".envrc", ".husky/pre-commit", "web/.vscode/tasks.json"] {
+            assert!(listed.contains(&format!("! {name}")), "{first}, {name}: {seen}");
+            assert!(!exists(world.project.path(), name), "{first}, {name}");
+        }
+        assert!(seen.contains("+x"), "the lines that change are shown: {seen}");
+    }
+}
+
+#[tokio::test]
+async fn link_to_a_secret_of_the_workspace_is_named_as_one() {
+    if !is_walled() {
+        return gnoma_testkit::skip("there is no whole sandbox");
+    }
+    let (world, seen) = question_of("mkdir -p a/b; ln -s ../../sub/.env a/b/f\n", "n\n").await;
+    let listed = seen.split_once("Look at these first:").unwrap_or_default().1;
+    assert!(listed.contains("! a/b/f"), "{seen}");
+    assert!(listed.contains("which leads to a secret"), "{seen}");
+    assert!(!exists(world.project.path(), "a"));
+}
+
+#[tokio::test]
+async fn folder_rename_that_only_a_layer_refuses_is_offered_even_if_the_command_ends_well() {
+    if !is_walled() {
+        return gnoma_testkit::skip("there is no whole sandbox");
+    }
+    if !has("python3") {
+        return gnoma_testkit::skip("`python3` is not installed");
+    }
+    let script = "python3 -c \"import os; os.rename('lib','lib2')\"; ls\n";
+    let (world, seen) = question_of(script, "y\n").await;
+    assert!(seen.contains("renames a folder"), "{seen}");
+    assert_eq!(world.read("lib2/a.txt"), "a\n", "{seen}");
+    assert!(!exists(world.project.path(), "lib"));
 }

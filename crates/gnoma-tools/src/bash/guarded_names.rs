@@ -1,0 +1,68 @@
+//! Names in the workspace that decide over later runs of programs and are absent when a background job starts. Nothing
+//! holds these against it, so that no placeholder stands in the workspace; what appears is reported instead.
+
+use std::path::{Path, PathBuf};
+
+use gnoma_core::names::escape_path;
+
+use super::survey;
+
+/// Guarded names that were absent, with the folders that they are in.
+#[derive(Debug, Default)]
+pub(super) struct AbsentNames(Vec<(PathBuf, PathBuf)>);
+
+impl AbsentNames {
+    /// Those of these folders that are absent now.
+    pub(super) fn of(roots: &[PathBuf]) -> Self {
+        let names = roots
+            .iter()
+            .flat_map(|root| survey::held_below(root).map(move |path| (root.clone(), path)));
+        Self(names.filter(|(_, path)| !exists(path)).collect())
+    }
+
+    /// A line that names what has appeared since the last call; empty where nothing has.
+    pub(super) fn note_of_new(&mut self) -> String {
+        let (new, absent) =
+            std::mem::take(&mut self.0).into_iter().partition(|(_, path)| exists(path));
+        self.0 = absent;
+        let new: Vec<(PathBuf, PathBuf)> = new;
+        let shown = |(root, path): &(PathBuf, PathBuf)| {
+            format!("`{}`", escape_path(path.strip_prefix(root).unwrap_or(path)))
+        };
+        let names: Vec<_> = new.iter().map(shown).collect();
+        if names.is_empty() {
+            return String::new();
+        }
+        format!(
+            "[since the job started, {} appeared in the workspace; programs may run what is in there, so read it first]",
+            names.join(", ")
+        )
+    }
+}
+
+fn exists(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn only_names_that_appear_are_told_and_once() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(".mcp.json"), "{}").unwrap();
+        let mut absent = AbsentNames::of(&[folder.path().to_owned()]);
+        fs::create_dir(folder.path().join("src")).unwrap();
+        assert_eq!(absent.note_of_new(), "");
+        fs::create_dir(folder.path().join(".vscode")).unwrap();
+        let note = absent.note_of_new();
+        assert!(
+            note.contains("`.vscode`") && !note.contains("mcp") && !note.contains("src"),
+            "{note}"
+        );
+        assert_eq!(absent.note_of_new(), "");
+    }
+}

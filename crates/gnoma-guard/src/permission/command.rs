@@ -451,10 +451,11 @@ impl<'a> Judgement<'a> {
             && !matches!(self.mode, PermissionMode::Plan | PermissionMode::Deny)
             && machine::may_run_outside(analysis, self.world);
         let harmless = |(command, part): (&Invocation, &JudgedPart)| {
-            effects::program_of(command) == "git" || part.effects.iter().all(CommandEffect::is_reading)
+            effects::program_of(command) == "git"
+                || part.effects.iter().all(CommandEffect::is_reading)
         };
-        grant.writes_tree = looking::writes_tree(analysis)
-            && analysis.commands.iter().zip(parts).all(harmless);
+        grant.writes_tree =
+            looking::writes_tree(analysis) && analysis.commands.iter().zip(parts).all(harmless);
         grant.network |= grant.outside;
         grant.network |= self.mode == PermissionMode::Bypass && !grant.reads_only;
         grant

@@ -159,6 +159,9 @@ impl run::EffectHandler for EffectHandler<'_> {
             Effect::HandOver(program) => {
                 LoopAction::Lend(self.programs.hand_over(program, self.shells))
             }
+            Effect::RunGnoma(command) => {
+                LoopAction::Lend(self.programs.run_gnoma(command, self.shells))
+            }
             Effect::PasteClipboard => LoopAction::Work(self.programs.clipboard()),
             Effect::ReadImage { path, text } => LoopAction::Work(self.read_image(path, text)),
             Effect::Save(drafts) => self.save(drafts),

@@ -230,7 +230,7 @@ mod tests {
                 Change::set(&["provider", "endpoints", name], address),
                 Change::set(&["provider", "default"], name),
             ];
-            write_provider(folder.path(), name, &changes)
+            write_provider(folder.path(), name, "Added", &changes)
         };
         add("my.server", "http://gpu/v1").unwrap();
         let text = fs::read_to_string(paths::user_file(folder.path())).unwrap();

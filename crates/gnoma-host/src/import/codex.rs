@@ -94,3 +94,16 @@ fn of_settings(table: &toml::Table, plan: &mut ImportPlan) {
     }
     left_keys(table.keys(), &TAKEN, "~/.codex/config.toml", plan);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn policy_that_never_asks_is_closest_to_accept_edits() {
+        let table: toml::Table = toml::from_str("approval_policy = \"never\"").unwrap();
+        let mut plan = ImportPlan::default();
+        of_settings(&table, &mut plan);
+        assert!(plan.left[0].contains("permission.mode accept_edits`"), "{:?}", plan.left);
+    }
+}

@@ -221,7 +221,8 @@ mod tests {
         }
         for model in ["", " ", "work/", "openai/ "] {
             let said = named(model, None).unwrap_err().to_string();
-            assert!(said.contains("names no model"), "{said}");
+            let why = if model.trim().is_empty() { "--model is empty" } else { "names no model" };
+            assert!(said.contains(why), "{said}");
         }
     }
 

@@ -357,20 +357,21 @@ fn untrusted_override_warning(places: &ExtendPlaces) -> Option<String> {
     }
     let trusting = ExtendPlaces { is_trusted: true, ..places.clone() };
     let mut names = Vec::new();
-    let slash = gnoma_extend::named(places).into_iter().map(|it| (it.name, it.by));
-    let theirs = gnoma_extend::named(&trusting).into_iter().map(|it| (it.name, it.by));
-    names.extend(replaced(slash.collect(), theirs.collect(), |name| format!("`/{name}`")));
-    let agents = |places: &ExtendPlaces| {
+    let slash = |places: &ExtendPlaces| -> Vec<_> {
+        gnoma_extend::named(places).into_iter().map(|it| (it.name, it.by)).collect()
+    };
+    names.extend(replaced(&slash(places), &slash(&trusting), |name| format!("`/{name}`")));
+    let agents = |places: &ExtendPlaces| -> Vec<_> {
         let bundled = gnoma_extend::agents::bundled();
         let all = bundled.into_iter().chain(gnoma_extend::agents::agents(places).0);
         all.map(|it| (it.name, it.by)).collect()
     };
     let agent = |name: &str| format!("agent `{name}`");
-    names.extend(replaced(agents(places), agents(&trusting), agent));
-    let tasks = |places: &ExtendPlaces| {
+    names.extend(replaced(&agents(places), &agents(&trusting), agent));
+    let tasks = |places: &ExtendPlaces| -> Vec<_> {
         find_tasks(places).0.into_iter().map(|it| (it.task.name, it.by)).collect()
     };
-    names.extend(replaced(tasks(places), tasks(&trusting), |name| format!("task `{name}`")));
+    names.extend(replaced(&tasks(places), &tasks(&trusting), |name| format!("task `{name}`")));
     if names.is_empty() {
         return None;
     }
@@ -387,8 +388,8 @@ fn untrusted_override_warning(places: &ExtendPlaces) -> Option<String> {
 
 /// Returns the names that the project has in `theirs`, and somebody else in `own`.
 fn replaced(
-    own: Vec<(String, BroughtBy)>,
-    theirs: Vec<(String, BroughtBy)>,
+    own: &[(String, BroughtBy)],
+    theirs: &[(String, BroughtBy)],
     describe: impl Fn(&str) -> String,
 ) -> Vec<String> {
     let of_project = theirs.iter().filter(|(_, by)| *by == BroughtBy::Project);

@@ -157,7 +157,7 @@ impl run::EffectHandler for EffectHandler<'_> {
                 LoopAction::Done
             }
             Effect::HandOver(program) => {
-                LoopAction::Lend(self.programs.hand_over(program, self.shells))
+                LoopAction::Lend(self.programs.hand_over(program.as_deref(), self.shells))
             }
             Effect::RunGnoma(command) => {
                 LoopAction::Lend(self.programs.run_gnoma(command, self.shells))

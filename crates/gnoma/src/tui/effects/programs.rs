@@ -119,9 +119,9 @@ impl Programs {
     }
 
     /// Gives the terminal to a program, or to a shell.
-    pub(super) fn hand_over(&self, program: Option<String>, shells: &Shells) -> Job {
+    pub(super) fn hand_over(&self, program: Option<&str>, shells: &Shells) -> Job {
         let mut command = Command::new(&self.shell);
-        if let Some(program) = &program {
+        if let Some(program) = program {
             command.args(["-c", program]);
         }
         self.lend_to(command, self.shell.clone(), program.is_some(), shells)

@@ -50,7 +50,8 @@ pub fn show(values: &[Explained], origin: bool) -> String {
         let comment = match place {
             _ if !origin => String::new(),
             Place::BuiltIn => format!("  # {layer}"),
-            Place::File { .. } | Place::Variable(_) | Place::Flag(_) => {
+            Place::Variable(_) => format!("  # {place}"),
+            Place::File { .. } | Place::Flag(_) => {
                 format!("  # {layer}: {place}")
             }
         };

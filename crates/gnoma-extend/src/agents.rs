@@ -73,9 +73,7 @@ pub fn agents(places: &ExtendPlaces) -> (Vec<AgentFile>, Vec<String>) {
             faults.extend(lost.into_iter().map(|why| format!("{}: {why}", places.shown(&path))));
         }
     }
-    found.reverse();
-    gnoma_core::sort::by(&mut found, |one: &AgentFile, other| one.name.cmp(&other.name));
-    found.dedup_by(|later, earlier| later.name == earlier.name);
+    places.retain_weightiest(&mut found, |it: &AgentFile| &it.name, |it| it.by);
     (found, faults)
 }
 

@@ -2,7 +2,7 @@
 
 use std::{
     fmt,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, OnceLock, PoisonError},
 };
 
@@ -72,9 +72,7 @@ impl Extensions {
     /// Reads the extensions in these places.
     #[must_use]
     pub fn read(places: ExtendPlaces, hooks: Hooks) -> Self {
-        let is_offered = |skill: &Skill| {
-            !skill.is_for_people && (skill.by != BroughtBy::Project || places.is_trusted)
-        };
+        let is_offered = |skill: &Skill| !skill.is_for_people && !places.waits_for_trust(skill.by);
         let all = skills::skills(&places).0.into_iter();
         let (skills, for_people): (Vec<_>, Vec<_>) = all.partition(is_offered);
         Self {
@@ -136,7 +134,8 @@ fn agents_for(places: &ExtendPlaces, skills: &[Skill]) -> Vec<AgentTools> {
     agents::agents(places).0.into_iter().map(|agent| (agent.name, agent.tools)).collect()
 }
 
-/// All that can be written behind a slash, sorted by name. A skill takes the place of a command.
+/// All that can be written behind a slash, sorted by name. A skill takes the place of a command, and nothing that waits
+/// for trust takes the place of anything else.
 #[must_use]
 pub fn named(places: &ExtendPlaces) -> Vec<SlashName> {
     let skills = skills::skills(places).0.into_iter().map(|skill| SlashName {
@@ -153,7 +152,8 @@ pub fn named(places: &ExtendPlaces) -> Vec<SlashName> {
     });
     let mut all: Vec<SlashName> = skills.chain(commands).collect();
     gnoma_core::sort::by(&mut all, |one, other| {
-        one.name.cmp(&other.name).then(other.by.cmp(&one.by))
+        let weights = places.weight(other.by).cmp(&places.weight(one.by));
+        one.name.cmp(&other.name).then(weights)
     });
     all.dedup_by(|later, earlier| later.name == earlier.name);
     all
@@ -162,6 +162,7 @@ pub fn named(places: &ExtendPlaces) -> Vec<SlashName> {
 /// The meaning of a name after a slash.
 struct Meaning {
     by: BroughtBy,
+    path: PathBuf,
     is_skill: bool,
     /// What starts the elf that does it.
     spawn: Option<Value>,
@@ -174,8 +175,8 @@ struct Meaning {
 
 impl From<CustomCommand> for Meaning {
     fn from(command: CustomCommand) -> Self {
-        let CustomCommand { by, arguments, body, tools, model, .. } = command;
-        Self { by, is_skill: false, spawn: None, arguments, body, tools, model }
+        let CustomCommand { by, path, arguments, body, tools, model, .. } = command;
+        Self { by, path, is_skill: false, spawn: None, arguments, body, tools, model }
     }
 }
 
@@ -186,8 +187,8 @@ impl Meaning {
             let agents = agents_for(places, std::slice::from_ref(&skill));
             skills::spawn(&skill, fork, &agents, "")
         });
-        let Skill { by, arguments, tools, model, .. } = skill;
-        Self { by, is_skill: true, spawn, arguments, body, tools, model }
+        let Skill { by, path, arguments, tools, model, .. } = skill;
+        Self { by, path, is_skill: true, spawn, arguments, body, tools, model }
     }
 }
 
@@ -196,7 +197,9 @@ fn meaning(places: &ExtendPlaces, name: &str, session: &str) -> Option<Meaning> 
     let skill = skills::skills(places).0.into_iter().find(|skill| skill.name == name);
     let command = commands::commands(places).0.into_iter().find(|command| command.name == name);
     match (skill, command) {
-        (Some(skill), Some(command)) if command.by > skill.by => Some(command.into()),
+        (Some(skill), Some(command)) if places.weight(command.by) > places.weight(skill.by) => {
+            Some(command.into())
+        }
         (Some(skill), _) => Some(Meaning::of_skill(places, skill, session)),
         (None, command) => command.map(Meaning::from),
     }
@@ -215,18 +218,18 @@ fn expanded(
 ) -> Option<(Prepared, Option<UsedSkill>)> {
     let (name, arguments) = commands::named(text)?;
     let meaning = meaning(places, name, session)?;
+    if places.waits_for_trust(meaning.by) {
+        let file = places.shown(&meaning.path);
+        let block = Some(format!(
+            "the project defines `/{name}` ({file}), but you have not trusted the project yet: \
+             `gnoma trust` shows what that would allow"
+        ));
+        return Some((Prepared { block, ..Prepared::default() }, None));
+    }
     let mut include = |path: &str| included(places, path);
     let variables = skills::tool::variables(None, session);
     let with = commands::ExpandWith { arguments, names: &meaning.arguments, variables: &variables };
-    let (mut parts, mut notices) = commands::expand(&meaning.body, with, &mut include);
-    if meaning.by == BroughtBy::Project && !places.is_trusted {
-        let is_held = hold_back(&mut parts);
-        if is_held {
-            notices.push(format!(
-                "the shell commands of `/{name}` were not run: this project is not trusted (`gnoma trust`)"
-            ));
-        }
-    }
+    let (parts, mut notices) = commands::expand(&meaning.body, with, &mut include);
     let Meaning { is_skill, spawn, body, tools, model, .. } = meaning;
     match (spawn, starter) {
         (Some(spawn), Some(starter)) => {
@@ -253,18 +256,6 @@ async fn prompted(servers: Option<&Glance>, text: &str) -> Option<Prepared> {
         Ok(text) => Prepared { parts: Some(vec![PromptPart::Text(text)]), ..Prepared::default() },
         Err(why) => Prepared { block: Some(format!("`/{name}`: {why}")), ..Prepared::default() },
     })
-}
-
-/// Takes the shell commands out; says whether there were any.
-fn hold_back(parts: &mut [PromptPart]) -> bool {
-    let mut is_held = false;
-    for part in parts {
-        if let PromptPart::Command(command) = part {
-            *part = PromptPart::Text(format!("[not run, the project is not trusted: {command}]"));
-            is_held = true;
-        }
-    }
-    is_held
 }
 
 /// What is on the disk, for names as they are typed.

@@ -96,6 +96,33 @@ impl ExtendPlaces {
         all
     }
 
+    /// Returns whether an extension of this origin waits for trust in the project.
+    #[must_use]
+    pub fn waits_for_trust(&self, by: BroughtBy) -> bool {
+        by == BroughtBy::Project && !self.is_trusted
+    }
+
+    /// Returns the weight of an origin: of one name, the extension of the greatest counts.
+    pub(crate) fn weight(&self, by: BroughtBy) -> Option<BroughtBy> {
+        (!self.waits_for_trust(by)).then_some(by)
+    }
+
+    /// Retains the weightiest extension of each name and sorts by name; `found` has the weightiest last. A project's that
+    /// waits for trust weighs least, so that it replaces nothing that the person has.
+    pub(crate) fn retain_weightiest<T>(
+        &self,
+        found: &mut Vec<T>,
+        name: impl Fn(&T) -> &str,
+        by: impl Fn(&T) -> BroughtBy,
+    ) {
+        found.reverse();
+        gnoma_core::sort::by(found, |one: &T, other: &T| {
+            let waits = |it| self.waits_for_trust(by(it));
+            name(one).cmp(name(other)).then(waits(one).cmp(&waits(other)))
+        });
+        found.dedup_by(|later, earlier| name(later) == name(earlier));
+    }
+
     /// Whether a file is where who brought it along may have files, whatever links lead to it.
     pub(crate) fn holds(&self, folder: &ExtendFolder, path: &Path) -> bool {
         match &folder.plugin {

@@ -19,7 +19,13 @@ use crate::{
     rewind_elf, routing, wire,
 };
 
-const NOTHING_KEPT: &str = "this session is not saved, so it cannot be rewound";
+/// The error of a change that needs a saved session.
+fn not_saved(project: &Project, verb: &str, participle: &str) -> HostError {
+    HostError::usage(match project.is_incognito() {
+        true => format!("this session is not saved, so it cannot be {participle}"),
+        false => format!("nothing to {verb} yet"),
+    })
+}
 
 /// Behind the name of a model: it is used although its provider does not list it.
 const UNCHECKED: char = '!';
@@ -32,7 +38,7 @@ pub(crate) async fn changed(
 ) -> Result<Changed> {
     let going_on = going_on(spec, stored.as_ref());
     let same = |told: String| Changed { spec: going_on.clone(), keeps_messages: true, told };
-    let missing = || HostError::usage(NOTHING_KEPT);
+    let missing = || not_saved(&project, "rewind", "rewound");
     Ok(match request {
         Request::Rewind { turns, files, conversation } => {
             let id = stored.clone().ok_or_else(missing)?;
@@ -44,15 +50,13 @@ pub(crate) async fn changed(
             same(lines(rewind_elf::rewind_elf(&project, Some(id.as_str()), &name).await?))
         }
         Request::Redo => {
-            let id = stored.clone().ok_or_else(missing)?;
+            let id = stored.clone().ok_or_else(|| not_saved(&project, "redo", "rewound"))?;
             let told = lines(redo::redo(&project, Some(id.as_str()), true).await?);
             // Whoever is in the session knows which one it is.
             same(told.strip_prefix(&format!("session {id}: ")).map_or(told.clone(), str::to_owned))
         }
         Request::Fork => {
-            let id = stored.clone().ok_or_else(|| {
-                HostError::usage("this session is not saved, so it cannot be copied")
-            })?;
+            let id = stored.clone().ok_or_else(|| not_saved(&project, "copy", "copied"))?;
             let start = Start::Stored { id: id.to_string(), fork: true };
             Changed {
                 spec: SessionSpec { start, ..going_on },
@@ -86,7 +90,7 @@ pub(crate) async fn check(
     stored: Option<SessionId>,
     Change { request, spec }: Change,
 ) -> Result<()> {
-    let missing = || HostError::usage(NOTHING_KEPT);
+    let missing = || not_saved(&project, "rewind", "rewound");
     match request {
         Request::Rewind { turns, files, conversation } => {
             let id = stored.ok_or_else(missing)?;
@@ -95,7 +99,10 @@ pub(crate) async fn check(
         Request::RewindElf { name } => {
             rewind_elf::check(&project, stored.ok_or_else(missing)?.as_str(), &name).await
         }
-        Request::Redo => redo::check(&project, stored.ok_or_else(missing)?.as_str()).await,
+        Request::Redo => {
+            let id = stored.ok_or_else(|| not_saved(&project, "redo", "rewound"))?;
+            redo::check(&project, id.as_str()).await
+        }
         Request::Switch(switch) => {
             let is_model = matches!(&switch, Switch::Model(name) if !name.ends_with(UNCHECKED));
             let Changed { spec, .. } = switched(&project, going_on(spec, stored.as_ref()), switch);

@@ -18,6 +18,7 @@ use gnoma_extend::{
         self, Found, Hook, HookKind, HookReach, HookRunner, HookSession, HookWalls, Hooks, OwnHook,
         effort,
     },
+    tasks::find_tasks,
 };
 use gnoma_guard::privacy::Privacy;
 use gnoma_sandbox::{Policy, Readable, Strength, Support, Walls, is_scrubbed};
@@ -236,7 +237,7 @@ pub(crate) fn all_agents(project: &Project) -> Vec<gnoma_tools::Agent> {
 }
 
 fn usable(places: &ExtendPlaces, found: AgentFile) -> gnoma_tools::Agent {
-    let waits = found.by == BroughtBy::Project && !places.is_trusted;
+    let waits = places.waits_for_trust(found.by);
     gnoma_tools::Agent {
         refusal: waits.then(|| {
             let (name, file) = (&found.name, places.shown(&found.path));
@@ -254,6 +255,9 @@ fn usable(places: &ExtendPlaces, found: AgentFile) -> gnoma_tools::Agent {
         prompt: found.prompt,
     }
 }
+
+/// Most names in a warning.
+const MAX_NAMED: usize = 5;
 
 /// Fields that would hold something back, or have something run, if gnoma acted on them: these are said at each
 /// start.
@@ -331,8 +335,11 @@ pub(crate) fn tell(project: &Project) {
             project.notices.warning(unsupported_told(&what, &fields));
         }
     }
-    let waits = |by: &BroughtBy| *by == BroughtBy::Project && !places.is_trusted;
-    let count = skills.iter().filter(|skill| waits(&skill.by) && !skill.is_for_people).count();
+    if let Some(warning) = untrusted_override_warning(&places) {
+        project.notices.warning(warning);
+    }
+    let waits = |skill: &&Skill| places.waits_for_trust(skill.by) && !skill.is_for_people;
+    let count = skills.iter().filter(waits).count();
     if count > 0 {
         let noun = if count == 1 { "skill" } else { "skills" };
         project.notices.warning(format!(
@@ -340,6 +347,55 @@ pub(crate) fn tell(project: &Project) {
              `gnoma trust` shows what that would allow"
         ));
     }
+}
+
+/// Names the project's commands, skills, agents and tasks that would replace others of the same name if the project were
+/// trusted.
+fn untrusted_override_warning(places: &ExtendPlaces) -> Option<String> {
+    if places.is_trusted {
+        return None;
+    }
+    let trusting = ExtendPlaces { is_trusted: true, ..places.clone() };
+    let mut names = Vec::new();
+    let slash = |places: &ExtendPlaces| -> Vec<_> {
+        gnoma_extend::named(places).into_iter().map(|it| (it.name, it.by)).collect()
+    };
+    names.extend(replaced(&slash(places), &slash(&trusting), |name| format!("`/{name}`")));
+    let agents = |places: &ExtendPlaces| -> Vec<_> {
+        let bundled = gnoma_extend::agents::bundled();
+        let all = bundled.into_iter().chain(gnoma_extend::agents::agents(places).0);
+        all.map(|it| (it.name, it.by)).collect()
+    };
+    let agent = |name: &str| format!("agent `{name}`");
+    names.extend(replaced(&agents(places), &agents(&trusting), agent));
+    let tasks = |places: &ExtendPlaces| -> Vec<_> {
+        find_tasks(places).0.into_iter().map(|it| (it.task.name, it.by)).collect()
+    };
+    names.extend(replaced(&tasks(places), &tasks(&trusting), |name| format!("task `{name}`")));
+    if names.is_empty() {
+        return None;
+    }
+    let verb = if names.len() == 1 { "does" } else { "do" };
+    let more = names.len().saturating_sub(MAX_NAMED);
+    names.truncate(MAX_NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Some(format!(
+        "until you trust this project, its {}{more} {verb} not replace yours or gnoma's of the same name: `gnoma trust` shows \
+         what that would allow",
+        names.join(", ")
+    ))
+}
+
+/// Returns the names that the project has in `theirs`, and somebody else in `own`.
+fn replaced(
+    own: &[(String, BroughtBy)],
+    theirs: &[(String, BroughtBy)],
+    describe: impl Fn(&str) -> String,
+) -> Vec<String> {
+    let of_project = theirs.iter().filter(|(_, by)| *by == BroughtBy::Project);
+    let is_replaced =
+        |name: &str| own.iter().any(|(known, by)| known == name && *by != BroughtBy::Project);
+    of_project.filter(|(name, _)| is_replaced(name)).map(|(name, _)| describe(name)).collect()
 }
 
 /// The instructions that hold where a session works.

@@ -16,7 +16,20 @@ use crate::{
 /// It does not answer, refuses or has no model. No secret is in the reason.
 pub(crate) async fn try_provider(project: &Project, connection: Connection) -> Result<String> {
     let new = described(connection);
-    works(&new.name, &providers::try_new(project, &new).await?)
+    let models = match providers::try_new(project, &new).await {
+        Err(error) if new.model.is_some() && has_no_list(&error) => Vec::new(),
+        models => models?,
+    };
+    match &new.model {
+        Some(model) if models.is_empty() => Ok(format!("the model is `{model}`")),
+        _ => works(&new.name, &models),
+    }
+}
+
+/// Returns whether a server answered that it has no list of models.
+fn has_no_list(error: &HostError) -> bool {
+    let texts = [Some(&error.cause), error.remedy.as_ref()];
+    texts.into_iter().flatten().any(|text| text.contains("has no list of models"))
 }
 
 /// Adds a provider to the person's own settings; returns a sentence that says where.
@@ -28,7 +41,7 @@ pub(crate) fn add_provider(project: &Project, connection: Connection) -> Result<
 }
 
 /// A provider as the first start describes it; it is asked from now on.
-fn described(Connection { provider, by }: Connection) -> NewProvider {
+fn described(Connection { provider, by, model }: Connection) -> NewProvider {
     let typed = |key: TypedKey| KeySource::Entered(Secret::new(key.0));
     let (address, key) = match by {
         ConnectBy::Variable(variable) => (None, KeySource::Variable(variable)),
@@ -36,7 +49,7 @@ fn described(Connection { provider, by }: Connection) -> NewProvider {
         ConnectBy::Key(key) => (None, typed(key)),
         ConnectBy::AddressAndKey { address, key } => (Some(address), typed(key)),
     };
-    NewProvider { name: provider, address, protocol: None, key, model: None, is_default: true }
+    NewProvider { name: provider, address, protocol: None, key, model, is_default: true }
 }
 
 /// What a provider that is tried has. One that runs without a model answers and can do nothing.
@@ -46,7 +59,7 @@ fn works(name: &str, models: &[String]) -> Result<String> {
             remedy: Some("`ollama pull qwen3:8b` downloads one".to_owned()),
             ..HostError::failure("Ollama is running, but has no model")
         }),
-        0 => Err(HostError::failure(format!("`{name}` answers, but lists no model"))),
+        0 => Err(HostError::failure(format!("`{name}` works but lists no models"))),
         1 => Ok("1 model".to_owned()),
         count => Ok(format!("{count} models")),
     }

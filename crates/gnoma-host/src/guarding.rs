@@ -215,6 +215,14 @@ pub fn permissions(settings: &GuardSettings) -> Result<Permissions> {
             }
         };
         read.map_err(|error| {
+            // A command alone is a frequent slip.
+            if tool.contains(' ') && !tool.contains(['(', '"', '\'']) {
+                let place = &rule.place;
+                let text = tool.escape_debug();
+                return HostError::usage(format!(
+                    "cannot use `permission.rules` ({place}): `{text}` is not a rule; write it as `bash({text})`"
+                ));
+            }
             let near = misspelled_tool(tool);
             let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
             let place = &rule.place;

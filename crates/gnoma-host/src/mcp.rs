@@ -60,10 +60,12 @@ fn describe_one(Standing { definition, seen, tokens, .. }: &Standing) -> String 
         0 => String::new(),
         count => format!(", {count} withheld until `gnoma mcp approve {}`", definition.name),
     };
+    let tools = seen.offered.len();
     format!(
-        "{}: {state}; {} tools{withheld}, about {tokens} tokens; {calls} calls, {} failed, {mean} ms each{}",
+        "{}: {state}; {tools} tool{}{withheld}, about {tokens} tokens; {calls} call{}, {} failed, {mean} ms each{}",
         definition.name,
-        seen.offered.len(),
+        if tools == 1 { "" } else { "s" },
+        if calls == 1 { "" } else { "s" },
         seen.failed,
         prompts(&seen.prompts),
     )
@@ -206,6 +208,13 @@ pub fn definitions(project: &Project) -> Vec<Definition> {
     definitions
 }
 
+/// Returns the servers of the settings that are turned off.
+#[must_use]
+pub fn disabled(project: &Project) -> Vec<Definition> {
+    let servers = project.mcp_servers.iter().filter(|server| !server.enabled);
+    servers.filter_map(|server| configured(project, server).ok()).collect()
+}
+
 /// The configured servers that may be used, and a sentence for each of the others.
 #[must_use]
 pub fn found(project: &Project) -> (Vec<Definition>, Vec<String>) {
@@ -344,6 +353,10 @@ fn of_project(project: &Project, faults: &mut Vec<String>) -> Vec<Definition> {
     let variable = |name: &str| project.environment().get(name).map(str::to_owned);
     let found = read_file(path, &text, &variable);
     if found.servers.is_empty() && found.faults.is_empty() {
+        return Vec::new();
+    }
+    if found.is_broken {
+        faults.extend(found.faults);
         return Vec::new();
     }
     let standing = standing(project, root);

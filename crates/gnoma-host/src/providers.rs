@@ -120,7 +120,7 @@ async fn answer(project: &Project, profile: Profile) -> Answer {
             Answer::Unusable(if names_it { text.to_owned() } else { format!("{url}: {text}") })
         }
         Ok(Ok(models)) if models.is_empty() => {
-            Answer::Unusable(format!("answers at {url}, but lists no model"))
+            Answer::Unusable(format!("works at {url} but lists no models"))
         }
         Ok(Ok(models)) => {
             Answer::Models { url, models: models.into_iter().map(|model| model.id).collect() }
@@ -289,7 +289,11 @@ fn meant(listed: &[String], model: &str) -> std::result::Result<(), Option<Strin
 /// Its key cannot be had, it does not answer, or refuses. No secret is in the reason.
 pub async fn try_new(project: &Project, new: &NewProvider) -> Result<Vec<String>> {
     if let Some(why) = new.address.as_deref().and_then(gnoma_config::wrong_address) {
-        return Err(HostError::usage(format!("the address {why}")));
+        let why = match why.strip_prefix("must be an address ") {
+            Some(rest) => format!("write the address {rest}"),
+            None => format!("the address {why}"),
+        };
+        return Err(HostError::usage(why));
     }
     let mut provider = project.routing.provider.clone();
     let key = match &new.key {
@@ -398,11 +402,20 @@ pub fn add_new(project: &Project, new: &NewProvider) -> Result<String> {
         changes.push(Change::set(&["provider", "default"], name));
     }
     let folder = project.environment().config_dir();
-    let told = setting::write_provider(&folder, name, &changes).map_err(HostError::usage)?;
-    Ok(match &new.key {
-        KeySource::Entered(_) => format!("{told}, with its key as text that only you can read"),
-        KeySource::None | KeySource::Variable(_) | KeySource::Command(_) => told,
-    })
+    let provider = &project.routing.provider;
+    let is_known = provider.endpoints.contains_key(name)
+        || provider.api_keys.contains_key(name)
+        || provider.default.as_deref() == Some(name);
+    let verb = if is_known { "Changed" } else { "Added" };
+    let mut told =
+        setting::write_provider(&folder, name, verb, &changes).map_err(HostError::usage)?;
+    if let KeySource::Entered(_) = &new.key {
+        told.push_str(", with its key as text that only you can read");
+    }
+    if let Some(before) = provider.default.as_deref().filter(|it| new.is_default && *it != name) {
+        told.push_str(&format!(". New sessions start with it; before: `{before}`"));
+    }
+    Ok(told)
 }
 
 /// What is to change in the list of ignored variables: a key that was entered is not to lose against one in the

@@ -56,6 +56,7 @@ fn refuse_unknown(project: &Project, key: &str, value: &str) -> Result<()> {
 pub(crate) fn describe_choice(origin: Origin) -> String {
     match origin {
         Origin::Flag => " (you chose it with /model or --model)".to_owned(),
+        Origin::User => " (set in your configuration)".to_owned(),
         origin => format!(" (set by {origin})"),
     }
 }
@@ -98,18 +99,20 @@ pub fn set(config_dir: &Path, key: &str, value: &str) -> Result<String, String> 
     Ok(format!("Saved `{key}` in {shown}"))
 }
 
-/// Makes the changes that add a provider, all or none.
+/// Makes the changes that add or change a provider, all or none; `verb` is "Added" or "Changed".
 ///
 /// # Errors
 /// A sentence with the cause and what to do.
 pub(crate) fn write_provider(
     config_dir: &Path,
     name: &str,
+    verb: &str,
     changes: &[Change],
 ) -> Result<String, String> {
     let shown = write(config_dir, changes)
         .map_err(|error| format!("the provider `{name}` was not added: {error}"))?;
-    Ok(format!("Added `{name}` to {shown}"))
+    let preposition = if verb == "Added" { "to" } else { "in" };
+    Ok(format!("{verb} `{name}` {preposition} {shown}"))
 }
 
 /// Makes the changes in the person's own settings, all or none; returns the file.
@@ -227,7 +230,7 @@ mod tests {
                 Change::set(&["provider", "endpoints", name], address),
                 Change::set(&["provider", "default"], name),
             ];
-            write_provider(folder.path(), name, &changes)
+            write_provider(folder.path(), name, "Added", &changes)
         };
         add("my.server", "http://gpu/v1").unwrap();
         let text = fs::read_to_string(paths::user_file(folder.path())).unwrap();

@@ -56,7 +56,7 @@ pub fn trust_preview(
         is_trusted: true,
         plugins,
     };
-    let Read { servers, faults } = servers(&places, environment);
+    let Read { servers, faults, .. } = servers(&places, environment);
     let hooks::Found { hooks, faults: unread, .. } = hooks::read(&places);
     let acting = pin::acting(&real, settings)?;
     let sections = [
@@ -78,7 +78,7 @@ pub fn trust_preview(
             lines: git_hooks(&real),
         },
         TrustSection {
-            heading: "Files that may not change",
+            heading: "Trust ends when one of these files changes",
             lines: acting.iter().map(|path| path.display().to_string()).collect(),
         },
         TrustSection {

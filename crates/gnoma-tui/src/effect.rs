@@ -27,6 +27,8 @@ pub enum Effect {
     StopShell,
     /// Let a program, or with `None` the person's shell, have the terminal until it ends.
     HandOver(Option<String>),
+    /// Let this command of the running program itself have the terminal until it ends.
+    RunGnoma(&'static str),
     /// Give the image on the clipboard, else its text as if it were pasted.
     PasteClipboard,
     /// Give the image in this file, if there is one; it takes the place of the text that names it.
@@ -81,6 +83,7 @@ impl Effect {
             | Self::RunShell(_)
             | Self::StopShell
             | Self::HandOver(_)
+            | Self::RunGnoma(_)
             | Self::PasteClipboard
             | Self::ReadImage { .. }
             | Self::Save(_)

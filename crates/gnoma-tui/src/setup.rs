@@ -16,7 +16,7 @@ use self::{
     draft::ProviderDraft,
     entry::InputLine,
     offers::Choice,
-    stage::{ADDRESS_KEY, BACK_LINE, PLAIN_KEY, Stage},
+    stage::{ADDRESS_KEY, BACK_LINE, MODEL_KEY, PLAIN_KEY, Stage},
 };
 use crate::{
     keymap::Action,
@@ -113,7 +113,10 @@ impl Setup {
             ..Self::new(found, by_line)
         };
         let is_wanted = |choice: &Choice| match choice {
-            Choice::Key(name) | Choice::AddressAndKey(name) => name == wanted,
+            Choice::Key(name)
+            | Choice::AddressAndKey(name)
+            | Choice::KeyAt { provider: name, .. }
+            | Choice::AddressOf { provider: name, .. } => name == wanted,
             Choice::Local(server) => server.provider == wanted,
             _ => false,
         };
@@ -150,7 +153,10 @@ impl Setup {
             Action::Accept if self.by_line => self.accept_line(),
             Action::Accept => self.accept(),
             _ => {
-                if let Stage::Address { entry, .. } | Stage::Key { entry, .. } = &mut self.stage {
+                if let Stage::Address { entry, .. }
+                | Stage::Key { entry, .. }
+                | Stage::Model { entry, .. } = &mut self.stage
+                {
                     entry.act(action);
                 }
                 SetupStep::Open
@@ -160,8 +166,10 @@ impl Setup {
 
     /// Takes a character that was typed: a part of what is entered, or a correction's key.
     pub fn type_char(&mut self, c: char) -> SetupStep {
-        let asks =
-            !matches!(self.stage, Stage::Choosing | Stage::Address { .. } | Stage::Key { .. });
+        let asks = !matches!(
+            self.stage,
+            Stage::Choosing | Stage::Address { .. } | Stage::Key { .. } | Stage::Model { .. }
+        );
         match (asks, self.by_line) {
             (false, _) => self.paste(c.encode_utf8(&mut [0; 4])),
             (true, true) if self.line.len() < MAX_LINE_BYTES => self.line.push(c),
@@ -175,7 +183,9 @@ impl Setup {
     pub fn paste(&mut self, text: &str) {
         match &mut self.stage {
             Stage::Choosing => self.list.type_text(text),
-            Stage::Address { entry, .. } | Stage::Key { entry, .. } => entry.insert(text),
+            Stage::Address { entry, .. }
+            | Stage::Key { entry, .. }
+            | Stage::Model { entry, .. } => entry.insert(text),
             _ => (),
         }
     }
@@ -226,6 +236,14 @@ impl Setup {
             Some(Choice::Ready(connection)) => self.attempt(connection),
             Some(Choice::Key(provider)) => self.ask_key(named(provider)),
             Some(Choice::AddressAndKey(provider)) => self.ask_address(named(provider)),
+            Some(Choice::KeyAt { provider, address }) => {
+                let key_is_optional = provider != offers::WITHOUT_ADDRESS;
+                let address = Some(address);
+                self.ask_key(ProviderDraft { address, key_is_optional, ..named(provider) })
+            }
+            Some(Choice::AddressOf { provider, address }) => {
+                self.ask_address(ProviderDraft { address: Some(address), ..named(provider) })
+            }
             Some(Choice::Other) => self
                 .ask_address(ProviderDraft { key_is_optional: true, ..ProviderDraft::default() }),
             Some(Choice::Local(server)) => {
@@ -275,10 +293,18 @@ impl Setup {
                 let connection = draft.connection(&self.taken);
                 self.attempt(connection)
             }
+            Stage::Model { connection, entry } => {
+                let model = entry.text().trim();
+                if model.is_empty() {
+                    return SetupStep::Open;
+                }
+                let connection = Connection { model: Some(model.to_owned()), ..connection.clone() };
+                self.attempt(connection)
+            }
             Stage::Starting(server) => {
                 let by = ConnectBy::Address(server.address.to_owned());
                 let provider = server.provider.to_owned();
-                self.attempt(Connection { provider, by })
+                self.attempt(Connection { provider, by, model: None })
             }
             Stage::Failed { connection, .. } => {
                 let again = connection.clone();
@@ -292,7 +318,7 @@ impl Setup {
 
     /// A key is asked for next, unless it is known, cannot be wanted or would be seen.
     fn address_known(&mut self, draft: ProviderDraft) -> SetupStep {
-        let is_local = draft.provider.as_deref().is_some_and(draft::is_keyless);
+        let is_local = draft.provider.as_deref().is_some_and(offers::is_keyless);
         if draft.key.is_none() && !is_local && !self.by_line {
             return self.ask_key(draft);
         }
@@ -304,14 +330,14 @@ impl Setup {
     fn accept_line(&mut self) -> SetupStep {
         let line = std::mem::take(&mut self.line);
         let entered = match &self.stage {
-            Stage::Address { entry, .. } => entry.text(),
+            Stage::Address { entry, .. } | Stage::Model { entry, .. } => entry.text(),
             _ => line.trim(),
         };
         if entered == BACK_LINE {
             return self.back();
         }
         match (entered.chars().next(), &self.stage) {
-            (None, _) | (_, Stage::Address { .. }) => self.accept(),
+            (None, _) | (_, Stage::Address { .. } | Stage::Model { .. }) => self.accept(),
             (Some(c), _) => self.correct(c),
         }
     }
@@ -319,7 +345,13 @@ impl Setup {
     /// Corrects what did not work, as the key of a correction asks.
     fn correct(&mut self, key: char) -> SetupStep {
         let mut draft = match &self.stage {
-            Stage::Failed { connection, .. } => ProviderDraft::of(connection),
+            Stage::Failed { connection, .. } if key == MODEL_KEY => {
+                let connection = connection.clone();
+                return self.ask_model(connection);
+            }
+            Stage::Failed { connection, .. } | Stage::Works { connection, .. } => {
+                ProviderDraft::of(connection)
+            }
             Stage::Starting(server) => ProviderDraft {
                 provider: Some(server.provider.to_owned()),
                 address: Some(server.address.to_owned()),
@@ -340,6 +372,11 @@ impl Setup {
         }
     }
 
+    fn ask_model(&mut self, connection: Connection) -> SetupStep {
+        self.stage = Stage::Model { connection, entry: InputLine::shown("") };
+        SetupStep::Open
+    }
+
     fn attempt(&mut self, connection: Connection) -> SetupStep {
         self.stage = Stage::Trying(connection.clone());
         SetupStep::Try(connection)
@@ -358,7 +395,9 @@ impl Setup {
                 let (lines, cursor) = self.list.lines(width, height);
                 return (lines, Some(cursor));
             }
-            Stage::Address { entry, .. } | Stage::Key { entry, .. } => {
+            Stage::Address { entry, .. }
+            | Stage::Key { entry, .. }
+            | Stage::Model { entry, .. } => {
                 let (line, cursor) = entry.line(&self.stage.title(), width);
                 (vec![line], Some(cursor))
             }
@@ -397,7 +436,7 @@ impl Setup {
     pub fn spoken(&self) -> String {
         match &self.stage {
             Stage::Choosing => self.list.spoken(),
-            Stage::Address { .. } => {
+            Stage::Address { .. } | Stage::Model { .. } => {
                 format!("enter the {}, {}", self.stage.title(), self.stage.hint(self.by_line))
             }
             Stage::Key { .. } => format!("enter the {}", self.stage.title()),
@@ -569,6 +608,41 @@ mod tests {
         line(&mut setup, "a");
         assert_eq!(line(&mut setup, "q"), SetupStep::Open);
         assert!(!setup.read_out().is_empty(), "it is back at the list");
+    }
+
+    #[test]
+    fn known_server_is_asked_for_its_key_first_and_keeps_its_address() {
+        let existing = [("work".to_owned(), "http://gpu:8000/v1".to_owned())];
+        let mut setup = Setup::again(&found(), &existing, false, "work");
+        setup.paste("made-up-key");
+        assert!(setup.is_secret() && !shown(&setup).contains("made"), "{}", shown(&setup));
+        let SetupStep::Try(connection) = setup.act(Action::Accept) else {
+            panic!("nothing is tried")
+        };
+        let key = TypedKey("made-up-key".to_owned());
+        let address = "http://gpu:8000/v1".to_owned();
+        assert_eq!(connection.by, ConnectBy::AddressAndKey { address, key });
+        setup.tried(&connection, Ok("1 model".to_owned()));
+        setup.type_char('a');
+        assert!(shown(&setup).starts_with("address of work › http://gpu:8000/v1\n"));
+        assert_eq!(setup.act(Action::Accept), SetupStep::Try(connection));
+    }
+
+    #[test]
+    fn server_that_lists_no_models_is_asked_for_one_by_name() {
+        let mut setup = Setup::new(&found(), false);
+        setup.paste("another");
+        setup.act(Action::Accept);
+        setup.paste("http://gpu:8000/v1");
+        setup.act(Action::Accept);
+        let SetupStep::Try(first) = setup.act(Action::Accept) else { panic!("nothing is tried") };
+        setup.tried(&first, Err("`gpu` works but lists no models".to_owned()));
+        assert!(shown(&setup).contains("m name a model"), "{}", shown(&setup));
+        setup.type_char('m');
+        assert_eq!(setup.act(Action::Accept), SetupStep::Open, "it needs a name");
+        setup.paste("big/one");
+        let SetupStep::Try(second) = setup.act(Action::Accept) else { panic!("nothing is tried") };
+        assert_eq!(second, Connection { model: Some("big/one".to_owned()), ..first });
     }
 
     #[test]

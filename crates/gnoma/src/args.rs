@@ -115,7 +115,7 @@ pub(crate) struct TurnArgs {
     pub json_schema: Option<String>,
 
     /// How much the model thinks: off, adaptive (as much as the task needs), or a number of tokens.
-    #[arg(long, value_name = "off|adaptive|N")]
+    #[arg(long, value_name = "off|adaptive|N", value_parser = thinking)]
     pub thinking: Option<ThinkingMode>,
 
     /// Maximum number of model calls in one turn.
@@ -191,6 +191,12 @@ fn permission_mode() -> impl TypedValueParser<Value = PermissionMode> {
         | PermissionMode::Bypass => PossibleValue::new(mode.name()),
     };
     PossibleValuesParser::new(PermissionMode::ALL.map(value)).try_map(|name| name.parse())
+}
+
+/// Parses the value of `--thinking`.
+fn thinking(text: &str) -> Result<ThinkingMode, String> {
+    let why = "--thinking takes off, adaptive or a number of tokens (1 or more)";
+    text.parse().map_err(|_| why.to_owned())
 }
 
 /// A span of time as people write it: `90s`, `30m`, `2h`, `1d`.

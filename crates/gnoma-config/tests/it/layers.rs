@@ -92,8 +92,8 @@ fn every_layer_is_named_where_it_set_a_value() {
     permission.mode = "plan"  # flag: command line, permission.mode
     privacy.incognito = false  # default
     privacy.local_only = false  # default
-    provider.api_keys.anthropic = "***6789"  # environment: environment variable ANTHROPIC_API_KEY
-    provider.default = "anthropic"  # environment: environment variable GNOMA_PROVIDER
+    provider.api_keys.anthropic = "***6789"  # environment variable ANTHROPIC_API_KEY
+    provider.default = "anthropic"  # environment variable GNOMA_PROVIDER
     provider.effort = "high"  # project: ~/project/.gnoma/config.toml:2:10
     provider.max_tokens = 100  # user: ~/config/config.toml:4:14
     provider.model = "medium"  # profile: ~/config/profiles/work.toml:1:18

@@ -321,6 +321,9 @@ pub struct Connection {
     pub provider: String,
     /// How to reach it.
     pub by: ConnectBy,
+    /// The model to use, for a server that lists none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
 }
 
 /// How a provider is reached.

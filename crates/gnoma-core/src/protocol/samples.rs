@@ -222,7 +222,7 @@ fn spec() -> SessionSpec {
 }
 
 pub(super) fn requests() -> Vec<Request> {
-    let connection = |by| Connection { provider: "p".into(), by };
+    let connection = |by| Connection { provider: "p".into(), by, model: None };
     let text = || "text".to_owned();
     vec![
         Request::Open(Box::new(spec())),

@@ -80,10 +80,7 @@ pub fn commands(places: &ExtendPlaces) -> (Vec<CustomCommand>, Vec<String>) {
             faults.extend(lost.into_iter().map(|why| format!("{}: {why}", places.shown(&path))));
         }
     }
-    // Of one name the last holds; the sort is stable.
-    found.reverse();
-    gnoma_core::sort::by(&mut found, |one: &CustomCommand, other| one.name.cmp(&other.name));
-    found.dedup_by(|later, earlier| later.name == earlier.name);
+    places.retain_weightiest(&mut found, |it: &CustomCommand| &it.name, |it| it.by);
     if found.len() > MAX_COMMANDS {
         faults.push(format!("there are more than {MAX_COMMANDS} commands; the rest is left out"));
         found.truncate(MAX_COMMANDS);

@@ -113,6 +113,8 @@ pub struct Read {
     pub servers: Vec<Definition>,
     /// What of it cannot be used, a sentence each.
     pub faults: Vec<String>,
+    /// The file as a whole cannot be read.
+    pub is_broken: bool,
 }
 
 /// Parses the text of an `.mcp.json` file: an object `mcpServers` of servers by name, each with `command`, `args`
@@ -126,11 +128,13 @@ pub fn read_file(path: PathBuf, text: &str, variable: &dyn Fn(&str) -> Option<St
         Ok(document) => document,
         Err(error) => {
             read.faults.push(format!("`{shown}` is not valid JSON: {error}"));
+            read.is_broken = true;
             return read;
         }
     };
     let Some(servers) = document.get("mcpServers").and_then(Value::as_object) else {
         read.faults.push(format!("`{shown}` has no object `mcpServers`"));
+        read.is_broken = true;
         return read;
     };
     read_entries(&ServerOrigin::File(path), servers, variable)

@@ -1,9 +1,9 @@
 //! A server that is a program: started in walls, with its standard error kept, and ended as a whole.
 
 use std::{
-    collections::VecDeque,
+    collections::{BTreeMap, VecDeque},
     io,
-    path::PathBuf,
+    path::{Path, PathBuf},
     pin::Pin,
     process::Stdio,
     sync::{
@@ -14,6 +14,7 @@ use std::{
     time::Duration,
 };
 
+use gnoma_core::Secret;
 use gnoma_net::Http;
 use gnoma_sandbox::{Policy, Strength, Support, Walls};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -192,6 +193,25 @@ impl AsyncRead for Metered {
     }
 }
 
+/// Returns whether a program is where its name says, or in a folder of `PATH`; also if no `PATH` says where to look.
+fn is_program_there(
+    command: &str,
+    cwd: &Path,
+    around: &Surroundings,
+    env: &BTreeMap<String, Secret<String>>,
+) -> bool {
+    if command.contains('/') {
+        return cwd.join(command).exists();
+    }
+    let own = env.get("PATH").map(|path| path.expose().as_str());
+    let general = || {
+        let mut all = around.environment.iter();
+        all.find(|(name, _)| name == "PATH").map(|(_, value)| value.as_str())
+    };
+    let Some(path) = own.or_else(general) else { return true };
+    std::env::split_paths(path).any(|folder| cwd.join(folder).join(command).exists())
+}
+
 /// Starts the program of `definition`.
 ///
 /// # Errors
@@ -207,6 +227,9 @@ pub fn start(
     let cwd = definition.cwd.as_ref().unwrap_or(&around.cwd);
     if !cwd.is_dir() {
         return Err(format!("its folder `{}` does not exist", cwd.display()));
+    }
+    if !is_program_there(command, cwd, around, env) {
+        return Err(format!("the program `{command}` was not found"));
     }
     let (mut program, walls) = walled(definition, around, command, args)?;
     let variables = around.environment.iter().map(|(name, value)| (name, value.as_str()));

@@ -23,6 +23,8 @@ use crate::{
 /// Longest difference of texts that is shown, in bytes; and the longest time that is spent on it.
 const MAX_SHOWN_DIFF: usize = 64 << 10;
 const DIFF_TIME: Duration = Duration::from_secs(2);
+/// The folder within the state folder with the contents that were approved last, to show what changed since.
+const APPROVED: &str = "approved-plugins";
 /// Lines around a change.
 const CONTEXT: usize = 2;
 
@@ -82,6 +84,7 @@ impl PluginInstaller {
             fs::remove_dir_all(&target).ok();
             return Err(why);
         }
+        self.save_approved(&target, &tree);
         let mut manifest = Manifest::read(&target, BroughtBy::User, None)?;
         manifest.faults.extend(fetched.faults);
         let (change, diff) = (TreeChange::default(), String::new());
@@ -120,12 +123,12 @@ impl PluginInstaller {
         Ok(PluginNews { manifest, tree, change, diff, is_approved })
     }
 
-    /// Approves a plugin's content as it is.
+    /// Reads a plugin's content and what changed since it was approved last. Changes nothing.
     ///
     /// # Errors
-    /// Why it is not approved.
-    pub fn approve(&self, name: &str) -> Result<PluginNews, String> {
-        let mut pins = PluginPins::open(&self.state)?;
+    /// Why it cannot be approved.
+    pub fn preview(&self, name: &str) -> Result<PluginNews, String> {
+        let pins = PluginPins::open(&self.state)?;
         let target = self.existing(name)?;
         let manifest = Manifest::read(&target, BroughtBy::User, Some(name))?;
         if manifest.name != name {
@@ -135,12 +138,45 @@ impl PluginInstaller {
             ));
         }
         let tree = tree::read(&target)?;
-        let record = pins.all.entry(name.to_owned()).or_default();
+        let record = pins.all.get(name).cloned().unwrap_or_default();
         let change = TreeChange::between(&record.files, &tree.files);
-        record.approved = Some(tree.hash.clone());
-        record.files = tree.files.clone();
+        let before = self.state.join(APPROVED).join(name);
+        let is_known = tree::read(&before).is_ok_and(|before| before.files == record.files);
+        let diff = if is_known { differences(&before, &target, &change) } else { String::new() };
+        let is_approved = record.approved.as_ref() == Some(&tree.hash);
+        Ok(PluginNews { manifest, tree, change, diff, is_approved })
+    }
+
+    /// Approves the content that was previewed.
+    ///
+    /// # Errors
+    /// The content has changed since, or the approval cannot be saved.
+    pub fn approve(&self, name: &str, previewed: &PluginTree) -> Result<(), String> {
+        let mut pins = PluginPins::open(&self.state)?;
+        let target = self.existing(name)?;
+        if tree::read(&target)? != *previewed {
+            return Err(format!(
+                "`{name}` changed while you read; run `gnoma plugin trust {name}` again"
+            ));
+        }
+        let record = pins.all.entry(name.to_owned()).or_default();
+        record.approved = Some(previewed.hash.clone());
+        record.files = previewed.files.clone();
         pins.save()?;
-        Ok(PluginNews { manifest, tree, change, diff: String::new(), is_approved: true })
+        self.save_approved(&target, previewed);
+        Ok(())
+    }
+
+    /// Saves a copy of approved content. Without one, a later change is shown without its lines.
+    fn save_approved(&self, target: &Path, tree: &PluginTree) {
+        let Some(name) = target.file_name() else { return };
+        let copy = self.state.join(APPROVED).join(name);
+        fs::remove_dir_all(&copy).ok();
+        let copied = fs::create_dir_all(&copy).is_ok()
+            && tree::copy(target, &copy).is_ok_and(|copied| copied == *tree);
+        if !copied {
+            fs::remove_dir_all(&copy).ok();
+        }
     }
 
     /// Takes approval back. Says whether there was any.
@@ -165,6 +201,7 @@ impl PluginInstaller {
         let target = self.existing(name)?;
         pins.all.remove(name);
         pins.save()?;
+        fs::remove_dir_all(self.state.join(APPROVED).join(name)).ok();
         // One that somebody linked here is only unlinked.
         let removed = if target.is_symlink() {
             fs::remove_file(&target)
@@ -267,10 +304,15 @@ pub fn overview(manifest: &Manifest, files: &PluginFiles) -> Vec<String> {
     };
     let (commands, agents) = (below(&place.commands, ".md"), below(&place.agents, ".md"));
     let skills = below(&place.skills, "skill.md");
-    lines.push(format!(
-        "{commands} commands, {skills} skills, {agents} agents, {} files",
-        files.len()
-    ));
+    let counts =
+        [(commands, "command"), (skills, "skill"), (agents, "agent"), (files.len(), "file")];
+    let counts =
+        counts.map(
+            |(count, noun)| {
+                if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+            },
+        );
+    lines.push(counts.join(", "));
     let faults = manifest.faults.iter().chain(&hooks.faults).chain(&servers.faults);
     lines.extend(faults.map(|fault| format!("not used: {fault}")));
     lines

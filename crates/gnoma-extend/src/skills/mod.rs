@@ -88,10 +88,7 @@ pub fn skills(places: &ExtendPlaces) -> (Vec<Skill>, Vec<String>) {
             faults.extend(lost.into_iter().map(|why| format!("{}: {why}", places.shown(&path))));
         }
     }
-    // Of one name the last holds; the sort is stable.
-    found.reverse();
-    gnoma_core::sort::by(&mut found, |one: &Skill, other| one.name.cmp(&other.name));
-    found.dedup_by(|later, earlier| later.name == earlier.name);
+    places.retain_weightiest(&mut found, |it: &Skill| &it.name, |it| it.by);
     if found.len() > MAX_SKILLS {
         faults.push(format!("there are more than {MAX_SKILLS} skills; the rest is left out"));
         found.truncate(MAX_SKILLS);

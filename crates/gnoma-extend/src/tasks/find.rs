@@ -78,7 +78,7 @@ pub fn task_file_path(places: &ExtendPlaces, name: &str, in_project: bool) -> Pa
     base.join(FOLDER).join(format!("{name}.md"))
 }
 
-/// Finds all tasks, sorted by name. Of two with one name, the project's counts. Also returns the files that cannot be
+/// Finds all tasks, sorted by name. Of two with one name, the project's counts if it is trusted. Also returns the files that cannot be
 /// used.
 #[must_use]
 pub fn find_tasks(places: &ExtendPlaces) -> (Vec<TaskFile>, Vec<TaskProblem>) {
@@ -93,12 +93,17 @@ pub fn find_tasks(places: &ExtendPlaces) -> (Vec<TaskFile>, Vec<TaskProblem>) {
     for (by, folder) in folders.into_iter().flatten() {
         for path in markdown_files(&folder) {
             match read_task_file(places, by, &path) {
+                Ok(file) if places.waits_for_trust(by) => {
+                    found.entry(file.task.name.clone()).or_insert(file);
+                }
                 Ok(file) => {
                     found.insert(file.task.name.clone(), file);
                 }
                 Err(problem) => {
-                    // A broken file of the project does not let the person's own run in its place.
-                    found.remove(&problem.name);
+                    // A broken file of a trusted project does not let the person's own run in its place.
+                    if !places.waits_for_trust(by) {
+                        found.remove(&problem.name);
+                    }
                     problems.push(problem);
                 }
             }
@@ -149,6 +154,7 @@ mod tests {
         ExtendPlaces {
             config_dir: root.join("config"),
             project: root.join("project"),
+            is_trusted: true,
             ..ExtendPlaces::default()
         }
     }
@@ -177,6 +183,9 @@ mod tests {
         let (found, problems) = find_tasks(&places);
         let names: Vec<_> = found.iter().map(|file| (&*file.task.name, file.by)).collect();
         assert_eq!(names, [("a", BroughtBy::User), ("b", BroughtBy::Project)]);
+        let untrusting = ExtendPlaces { is_trusted: false, ..places };
+        let mine: Vec<_> = find_tasks(&untrusting).0.into_iter().map(|file| file.by).collect();
+        assert_eq!(mine, [BroughtBy::User; 3]);
         let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
         let told = told.join("\n");
         for part in [

@@ -65,14 +65,14 @@ fn of_settings(table: &toml::Table, plan: &mut ImportPlan) {
     }
     let text = |name: &str| table.get(name).and_then(toml::Value::as_str);
     if let Some(policy) = text("approval_policy") {
-        let own = match policy {
-            "untrusted" => "default",
-            "never" => "deny",
-            _ => "auto",
+        let (own, note) = match policy {
+            "untrusted" => ("default", ""),
+            "never" => ("accept_edits", ", which still asks about commands that are not safe"),
+            _ => ("auto", ""),
         };
         plan.left.push(format!(
             "set `approval_policy = \"{policy}\"` yourself: the closest mode is `gnoma config \
-             set permission.mode {own}`"
+             set permission.mode {own}`{note}"
         ));
     }
     if let Some(mode) = text("sandbox_mode") {
@@ -93,4 +93,17 @@ fn of_settings(table: &toml::Table, plan: &mut ImportPlan) {
         );
     }
     left_keys(table.keys(), &TAKEN, "~/.codex/config.toml", plan);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn policy_that_never_asks_is_closest_to_accept_edits() {
+        let table: toml::Table = toml::from_str("approval_policy = \"never\"").unwrap();
+        let mut plan = ImportPlan::default();
+        of_settings(&table, &mut plan);
+        assert!(plan.left[0].contains("permission.mode accept_edits`"), "{:?}", plan.left);
+    }
 }

@@ -39,10 +39,12 @@ struct State {
     most_kept: usize,
     /// Who is woken when something happens; an entry for each subscription.
     wakers: Vec<Arc<Notify>>,
-    /// Woken when a subscriber comes or goes.
+    /// Woken when a subscriber comes or goes, or receives something for the first time.
     attendance: Arc<Notify>,
     /// Whoever went last left on purpose.
     is_left: bool,
+    /// A subscriber has received something.
+    has_reader: bool,
 }
 
 /// What a subscriber is given.
@@ -82,6 +84,7 @@ impl EventLog {
             wakers: Vec::new(),
             attendance: Arc::default(),
             is_left: false,
+            has_reader: false,
         })))
     }
 
@@ -190,7 +193,14 @@ impl EventLog {
         state.is_left && state.wakers.is_empty()
     }
 
-    /// Woken when a subscriber comes or goes.
+    /// Returns whether a subscriber has received anything. What is pushed before may reach nobody: a snapshot has no
+    /// notices.
+    #[must_use]
+    pub fn has_reader(&self) -> bool {
+        self.state().has_reader
+    }
+
+    /// Woken when a subscriber comes or goes, or receives something for the first time.
     #[must_use]
     pub fn attendance(&self) -> Arc<Notify> {
         Arc::clone(&self.state().attendance)
@@ -268,7 +278,12 @@ impl Subscription {
 
     /// The next delivery, if it is ready.
     pub fn ready(&mut self) -> Option<Delivery> {
-        let delivery = self.log.state().after(self.at)?;
+        let mut state = self.log.state();
+        let delivery = state.after(self.at)?;
+        if !std::mem::replace(&mut state.has_reader, true) {
+            state.attendance.notify_one();
+        }
+        drop(state);
         self.at = Some(match &delivery {
             Delivery::Event(envelope) => Position { epoch: envelope.epoch, seq: envelope.seq },
             Delivery::Snapshot(view) => view.position(),

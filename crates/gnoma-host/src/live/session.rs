@@ -56,7 +56,8 @@ impl Actor {
                 woke = self.engine.next() => Woke::Engine(woke),
                 // While the engine is being opened, nobody knows its mode.
                 order = self.tasks.next(), if !self.engine.is_coming() => Woke::Task(order),
-                Some(notice) = heard.recv() => Woke::Notice(notice),
+                // Notices of the opening wait for the first client, which would not find them in its snapshot.
+                Some(notice) = heard.recv(), if self.log.has_reader() => Woke::Notice(notice),
                 Some(_) = self.work.join_next() => Woke::Worked,
                 () = attendance.notified() => Woke::Attendance,
                 () = deserted(self.deserted) => Woke::Deserted,

@@ -54,6 +54,7 @@ pub(super) fn is_pinned(SessionSpec { overrides, environment, .. }: &SessionSpec
 /// the small model.
 pub(crate) fn settings(settings: &RoutingSettings, overrides: &Overrides) -> RoutingSettings {
     let mut settings = settings.clone();
+    let overrides = &with_known_provider(&settings.provider, overrides);
     if let Some((name, url)) = slm::endpoint(&settings) {
         let url = url.to_owned();
         settings.provider.endpoints.entry(name.to_owned()).or_insert(url);
@@ -78,6 +79,32 @@ pub(crate) fn settings(settings: &RoutingSettings, overrides: &Overrides) -> Rou
         settings.provider.model = Some(model);
     }
     settings
+}
+
+/// Spells the provider of `--model provider/model` as the settings do, if only one has that name without regard to case.
+fn with_known_provider(provider: &Provider, overrides: &Overrides) -> Overrides {
+    let mut overrides = overrides.clone();
+    let Some((before, model)) = overrides
+        .model
+        .as_deref()
+        .filter(|_| overrides.provider.is_none())
+        .and_then(|model| model.split_once('/'))
+    else {
+        return overrides;
+    };
+    let known = KNOWN.iter().map(|known| known.name);
+    let set_up = provider.endpoints.keys().chain(provider.api_keys.keys());
+    let mut names: Vec<&str> = known.chain(set_up.map(String::as_str)).collect();
+    names.retain(|name| name.eq_ignore_ascii_case(before));
+    names.dedup();
+    let is_exact = names.contains(&before);
+    match names.as_slice() {
+        [first, others @ ..] if !is_exact && others.iter().all(|name| name == first) => {
+            overrides.model = Some(format!("{first}/{model}"));
+        }
+        _ => (),
+    }
+    overrides
 }
 
 /// Provider and model, where the settings have both in one: as the provider, or as a model that cannot be one of

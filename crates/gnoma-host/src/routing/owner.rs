@@ -28,9 +28,12 @@ pub(super) fn check_name(provider: &Provider, overrides: &Overrides) -> Result<(
     let Some(model) = overrides.model.as_deref() else { return Ok(()) };
     let id = model.rsplit('/').next().unwrap_or(model);
     if id.trim().is_empty() {
-        return Err(HostError::usage(format!(
-            "`{model}` names no model; `gnoma models` lists those that there are"
-        )));
+        let why = if model.trim().is_empty() {
+            "--model is empty".to_owned()
+        } else {
+            format!("`{model}` names no model")
+        };
+        return Err(HostError::usage(format!("{why}; `gnoma models` lists those that there are")));
     }
     let is_alone = overrides.provider.is_none();
     match misspelled_provider(provider, model).filter(|_| is_alone) {
@@ -101,7 +104,10 @@ fn misspelled_provider<'m>(
     let mut names = known.chain(provider.endpoints.keys().map(String::as_str));
     let is_listed = |name: &str| catalogue::lookup(name, model).is_some();
     let is_default = provider.default.as_deref().is_some_and(is_listed);
-    if head.len() < MIN_LENGTH || is_default || names.clone().any(|known| known == head) {
+    if head.len() < MIN_LENGTH
+        || is_default
+        || names.clone().any(|known| known.eq_ignore_ascii_case(head))
+    {
         return None;
     }
     let meant = names.find(|known| known.len() >= MIN_LENGTH && is_one_slip(head, known))?;
@@ -215,7 +221,8 @@ mod tests {
         }
         for model in ["", " ", "work/", "openai/ "] {
             let said = named(model, None).unwrap_err().to_string();
-            assert!(said.contains("names no model"), "{said}");
+            let why = if model.trim().is_empty() { "--model is empty" } else { "names no model" };
+            assert!(said.contains(why), "{said}");
         }
     }
 

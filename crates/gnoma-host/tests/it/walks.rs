@@ -66,7 +66,7 @@ enum Ask {
 fn others() -> Vec<Request> {
     let model = ModelRef { provider: "fake".into(), model: "m".into() };
     let address = ConnectBy::Address("http://127.0.0.1:1".to_owned());
-    let connection = Connection { provider: "fake".to_owned(), by: address };
+    let connection = Connection { provider: "fake".to_owned(), by: address, model: None };
     vec![
         Request::Watch,
         Request::KeepRunning { keep: true },

@@ -385,7 +385,7 @@ impl State {
     /// Sets a mode that a person chose. The one that asks nothing is confirmed once.
     pub(crate) fn choose_mode(&mut self, mode: PermissionMode) {
         if mode == PermissionMode::Bypass && !self.questions.bypass_confirmed {
-            let title = "Bypass runs everything without asking, including destructive commands. Type `bypass` to confirm";
+            let title = "Bypass asks for almost nothing; some dangerous actions still need a yes. Type `bypass` to confirm";
             self.layer = Some(Layer::field(title, "", Goal::Bypass));
             return;
         }

@@ -113,7 +113,7 @@ fn greeting_lines(session: &SessionLink, model: Option<&str>) -> Option<Vec<Stri
     let mut lines = vec![format!("{} · {}{branch}{model}", info.version, info.folder)];
     let named = info.instructions.iter().take(MAX_INSTRUCTIONS).cloned().collect::<Vec<_>>();
     match info.instructions.len() {
-        0 => lines.push("No instructions for models here: /init writes an AGENTS.md".to_owned()),
+        0 => lines.push("No AGENTS.md here yet; /init writes one".to_owned()),
         all => {
             let more = match all - named.len() {
                 0 => String::new(),

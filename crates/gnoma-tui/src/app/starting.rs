@@ -91,7 +91,7 @@ impl State {
             }
             SetupStep::Left if setup.is_again() => self.setup.wanted_model = None,
             SetupStep::Left => {
-                self.note("No provider set up. Choose one with /provider, or quit with Ctrl+D");
+                self.note("no provider is set up yet. /login adds one");
             }
         }
     }

@@ -1,14 +1,14 @@
 //! `/doctor`, `/trust`: commands of the shell, which have the terminal until they end.
 
 use super::slash::Slash;
-use crate::{app::State, effect::Effect};
+use crate::effect::Effect;
 
 pub(super) const DOCTOR: Slash = Slash {
     name: "doctor",
     aliases: &[],
     arguments: "",
     about: "check this machine, its providers and its models",
-    run: |state, _| hand_over(state, "gnoma doctor"),
+    run: |state, _| state.emit(Effect::RunGnoma("doctor")),
 };
 
 pub(super) const TRUST: Slash = Slash {
@@ -16,9 +16,5 @@ pub(super) const TRUST: Slash = Slash {
     aliases: &[],
     arguments: "",
     about: "show what this project could configure, and trust it",
-    run: |state, _| hand_over(state, "gnoma trust"),
+    run: |state, _| state.emit(Effect::RunGnoma("trust")),
 };
-
-fn hand_over(state: &mut State, line: &str) {
-    state.emit(Effect::HandOver(Some(line.to_owned())));
-}

@@ -5,7 +5,7 @@ use gnoma_core::{
     protocol::{ConnectBy, Connection, TypedKey},
 };
 
-use super::offers::{LOCAL_SERVERS, name_of};
+use super::offers::name_of;
 
 /// A provider that is being described.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +18,8 @@ pub(super) struct ProviderDraft {
     pub key: Option<Secret<String>>,
     /// It may do without a key.
     pub key_is_optional: bool,
+    /// Its model, if it lists none.
+    pub model: Option<String>,
 }
 
 impl ProviderDraft {
@@ -31,12 +33,13 @@ impl ProviderDraft {
             ConnectBy::Address(address) => (Some(address.clone()), None),
             ConnectBy::AddressAndKey { address, key } => (Some(address.clone()), secret(key)),
         };
-        Self { provider, key, key_is_optional: address.is_some(), address }
+        let model = connection.model.clone();
+        Self { provider, key, key_is_optional: address.is_some(), address, model }
     }
 
     /// What is to be tried; a server without a name gets one that none of `taken` has.
     pub(super) fn connection(self, taken: &[String]) -> Connection {
-        let Self { provider, address, key, .. } = self;
+        let Self { provider, address, key, model, .. } = self;
         let of_address = || name_of(address.as_deref().unwrap_or_default(), taken);
         let provider = provider.unwrap_or_else(of_address);
         let key = key.map(|key| TypedKey(key.expose().clone()));
@@ -45,11 +48,6 @@ impl ProviderDraft {
             (Some(address), None) => ConnectBy::Address(address),
             (None, key) => ConnectBy::Key(key.unwrap_or_else(|| TypedKey(String::new()))),
         };
-        Connection { provider, by }
+        Connection { provider, by, model }
     }
-}
-
-/// Whether a provider is a server that wants no key.
-pub(super) fn is_keyless(provider: &str) -> bool {
-    LOCAL_SERVERS.iter().any(|local| local.provider == provider)
 }

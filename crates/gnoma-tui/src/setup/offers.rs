@@ -51,6 +51,16 @@ pub(super) enum Choice {
     Key(String),
     /// The address of this provider is to be entered, and a key.
     AddressAndKey(String),
+    /// A key for this provider at this address is to be entered.
+    KeyAt {
+        provider: String,
+        address: String,
+    },
+    /// The address of this provider is to be entered anew.
+    AddressOf {
+        provider: String,
+        address: String,
+    },
     /// Instructions for starting this server are shown.
     Local(LocalServer),
     /// The address of a server is to be entered, and a key where it wants one.
@@ -62,6 +72,11 @@ pub(super) enum Choice {
     Remove,
 }
 
+/// Returns whether a provider is a server that wants no key.
+pub(super) fn is_keyless(provider: &str) -> bool {
+    LOCAL_SERVERS.iter().any(|local| local.provider == provider)
+}
+
 /// What to offer where providers are set up already: `existing` are those, each with its address.
 pub(super) fn offers_again(
     found: &FoundProviders,
@@ -70,17 +85,29 @@ pub(super) fn offers_again(
 ) -> Vec<(Row, Choice)> {
     let mut offers = Vec::new();
     for (name, address) in existing.iter().filter(|_| !keys_are_seen) {
-        let is_hosted = found.providers.contains(name) && address.is_empty();
-        offers.push(match is_hosted {
-            true => (Row::new(name, "set up: enter another key"), Choice::Key(name.clone())),
-            false => {
-                let about = format!("set up at {address}: enter its address and key again");
-                (Row::new(name, about), Choice::AddressAndKey(name.clone()))
+        let is_hosted = found.providers.contains(name);
+        let (provider, address) = (name.clone(), address.clone());
+        offers.push(match (address.is_empty(), is_hosted) {
+            (true, true) => (Row::new(name, "set up: enter another key"), Choice::Key(provider)),
+            (true, false) => {
+                let about = "set up: enter its address and key again";
+                (Row::new(name, about), Choice::AddressAndKey(provider))
+            }
+            (false, _) if is_keyless(name) => {
+                let about = format!("set up at {address}: enter its address again");
+                (Row::new(name, about), Choice::AddressOf { provider, address })
+            }
+            (false, _) => {
+                let about = format!("set up at {address}: enter its key or address again");
+                (Row::new(name, about), Choice::KeyAt { provider, address })
             }
         });
     }
     let is_new = |choice: &Choice| match choice {
-        Choice::Key(name) | Choice::AddressAndKey(name) => {
+        Choice::Key(name)
+        | Choice::AddressAndKey(name)
+        | Choice::KeyAt { provider: name, .. }
+        | Choice::AddressOf { provider: name, .. } => {
             existing.iter().all(|(existing, _)| existing != name)
         }
         Choice::Demo => false,
@@ -98,13 +125,14 @@ pub(super) fn offers(found: &FoundProviders, keys_are_seen: bool) -> Vec<(Row, C
     let mut offers = Vec::new();
     for key in &found.keys {
         let by = ConnectBy::Variable(key.variable.clone());
-        let ready = Choice::Ready(Connection { provider: key.provider.clone(), by });
+        let ready = Choice::Ready(Connection { provider: key.provider.clone(), by, model: None });
         offers.push((Row::new(&key.provider, format!("the key in {}", key.variable)), ready));
     }
     for server in &found.servers {
         let about = format!("{} · {} models", server.address, server.models);
         let by = ConnectBy::Address(server.address.clone());
-        let ready = Choice::Ready(Connection { provider: server.provider.clone(), by });
+        let provider = server.provider.clone();
+        let ready = Choice::Ready(Connection { provider, by, model: None });
         offers.push((Row::new(&server.provider, about), ready));
     }
     if keys_are_seen {

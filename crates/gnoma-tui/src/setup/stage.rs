@@ -3,7 +3,7 @@
 use gnoma_core::protocol::Connection;
 
 use super::{
-    draft::{self, ProviderDraft},
+    draft::ProviderDraft,
     entry::InputLine,
     offers::{self, AZURE_ADDRESS, LocalServer, SERVER_ADDRESS},
 };
@@ -12,6 +12,9 @@ use super::{
 pub(super) const ADDRESS_KEY: char = 'a';
 const KEY_KEY: char = 'k';
 pub(super) const PLAIN_KEY: char = 'h';
+pub(super) const MODEL_KEY: char = 'm';
+/// Parts of the errors of servers that work and list no models, so that one has to be named.
+const NO_MODELS: [&str; 2] = ["lists no models", "has no list of models"];
 /// Where lines are written instead of keys, this one goes back.
 pub(super) const BACK_LINE: &str = "q";
 
@@ -27,6 +30,11 @@ pub(super) enum Stage {
     },
     Key {
         draft: ProviderDraft,
+        entry: InputLine,
+    },
+    /// The name of a model is entered.
+    Model {
+        connection: Connection,
         entry: InputLine,
     },
     /// Instructions for starting a server are shown.
@@ -62,12 +70,18 @@ impl Stage {
                 if why.contains("http://") && address.and_then(offers::without_tls).is_some() {
                     corrections.push((PLAIN_KEY, "use http://"));
                 }
+                if NO_MODELS.iter().any(|part| why.contains(part)) {
+                    corrections.push((MODEL_KEY, "name a model"));
+                }
                 if address.is_some() {
                     corrections.push((ADDRESS_KEY, "change the address"));
                 }
-                if !by_line && !draft::is_keyless(&connection.provider) {
+                if !by_line && !offers::is_keyless(&connection.provider) {
                     corrections.push((KEY_KEY, "enter another key"));
                 }
+            }
+            Self::Works { connection, .. } if ProviderDraft::of(connection).address.is_some() => {
+                corrections.push((ADDRESS_KEY, "change the address"));
             }
             _ => (),
         }
@@ -85,6 +99,7 @@ impl Stage {
                 Some(provider) => format!("key for {provider}"),
                 None => "key".to_owned(),
             },
+            Self::Model { connection, .. } => format!("model of {}", connection.provider),
             _ => String::new(),
         }
     }
@@ -103,10 +118,11 @@ impl Stage {
                 "type or paste it (hidden), or leave it empty · Enter test · Esc back".to_owned()
             }
             Self::Key { .. } => "type or paste it (hidden) · Enter test · Esc back".to_owned(),
+            Self::Model { .. } => "as the server calls it · Enter test · Esc back".to_owned(),
             Self::Trying(_) => "Esc back".to_owned(),
             Self::Starting(_) => self.hint_with(by_line, "Enter test"),
             Self::Failed { .. } => self.hint_with(by_line, "Enter retry"),
-            Self::Works { .. } => "Enter save and start · Esc back".to_owned(),
+            Self::Works { .. } => self.hint_with(by_line, "Enter save and start"),
             Self::Unkept { .. } => "Enter save again · Esc back".to_owned(),
         }
     }

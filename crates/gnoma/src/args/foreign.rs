@@ -140,6 +140,9 @@ const OPTIONS: &[(&[&str], &str)] = &[
     ),
 ];
 
+/// Options that people expect to take a key.
+const KEY_OPTIONS: [&str; 5] = ["--key", "--api-key", "--apikey", "--token", "--secret"];
+
 /// What is wrong with a command line that has an option of another assistant, and what to write.
 /// It is about prompts, and would be wrong with a command.
 pub(crate) fn foreign(error: &clap::Error, line: &[OsString]) -> Option<String> {
@@ -165,6 +168,15 @@ pub(crate) fn unknown(error: &clap::Error) -> Option<String> {
         return None;
     }
     let command = command_of(error)?;
+    let option = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(option)) => option.split('=').next().unwrap_or_default(),
+        _ => "",
+    };
+    if command.starts_with("providers") && KEY_OPTIONS.contains(&option) {
+        let text =
+            "a key on the command line is visible to others: use --key-stdin or --key-env NAME";
+        return Some(text.to_owned());
+    }
     let rendered = error.render().to_string();
     let told = rendered.rsplit_once(LAST_LINE).map_or(rendered.as_str(), |(told, _)| told);
     Some(format!("{}\n\n`gnoma {command} --help` lists the options", told.trim_end()))

@@ -26,13 +26,16 @@ pub(crate) enum PluginSub {
         /// The plugin [default: all that you installed].
         name: Option<String>,
     },
-    /// Show what a plugin can do and what changed, and approve its content.
+    /// Show what a plugin can do and what changed, and approve its content after a yes.
     Trust {
         /// The plugin.
         name: String,
         /// Revoke approval.
-        #[arg(long)]
+        #[arg(long, conflicts_with = "yes")]
         revoke: bool,
+        /// Approve without a question.
+        #[arg(long, short)]
+        yes: bool,
     },
     /// Remove a plugin that you installed.
     #[command(aliases = ["rm", "delete"])]

@@ -121,7 +121,7 @@ async fn models(project: &Project, is_broken: bool, text: &mut String) {
     let answers =
         |state: &Answer| matches!(state, Answer::Models { models, .. } if !models.is_empty());
     let all = providers::providers(project).await;
-    let mut has_any = false;
+    let (mut has_any, mut is_down) = (false, false);
     for ProviderState { name, is_default, state } in all {
         let is_set_up = is_default || configured.contains(&name);
         if !is_set_up && !answers(&state) {
@@ -131,9 +131,12 @@ async fn models(project: &Project, is_broken: bool, text: &mut String) {
         let default = if is_default { " (default)" } else { "" };
         let wanted = provider.model.as_deref().filter(|_| is_default);
         let (holds, note) = match state {
-            Answer::Unusable(why) => (false, why),
+            Answer::Unusable(why) => {
+                is_down |= is_set_up && why.contains("cannot connect");
+                (false, why)
+            }
             Answer::Models { url, models } if models.is_empty() => {
-                (false, format!("answers at {url}, but lists no model"))
+                (false, format!("works at {url} but lists no models"))
             }
             Answer::Models { url, models } => described(&name, &url, &models, wanted),
         };
@@ -141,9 +144,12 @@ async fn models(project: &Project, is_broken: bool, text: &mut String) {
     }
     if !has_any {
         let note = match (is_broken, configured.is_empty()) {
-            (true, _) => "none that is set up outside of the configuration file answers",
+            (true, _) => "no provider from the environment answers",
             (false, true) => {
                 "none is set up: `gnoma` shows a list, `gnoma providers add NAME` adds one"
+            }
+            (false, false) if is_down => {
+                "none of those that are set up answers: start the server, or check its address"
             }
             (false, false) => {
                 "none of those that are set up can be used: `gnoma providers add NAME` repairs one"

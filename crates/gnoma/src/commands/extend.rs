@@ -142,17 +142,24 @@ pub(super) fn summary(project: &Project) -> (String, Vec<String>, Vec<String>) {
     let loaded = &plugins::found(project).active;
     let waits = |by: BroughtBy| state(&places, by).is_some();
     let waiting = skills.iter().filter(|skill| waits(skill.by)).count();
-    let mut text = format!(
-        "{} hooks, {} skills, {} commands, {} agents, {} MCP servers, {} plugins (`gnoma extensions` lists them)",
-        hooks.len(),
-        skills.len(),
-        commands.len(),
-        agents.len(),
-        servers.len(),
-        loaded.len()
-    );
+    let counts = [
+        (hooks.len(), "hook"),
+        (skills.len(), "skill"),
+        (commands.len(), "command"),
+        (agents.len(), "agent"),
+        (servers.len(), "MCP server"),
+        (loaded.len(), "plugin"),
+    ];
+    let counts =
+        counts.map(
+            |(count, noun)| {
+                if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+            },
+        );
+    let mut text = format!("{} (`gnoma extensions` lists them)", counts.join(", "));
     if waiting > 0 {
-        text.push_str(&format!("; {waiting} skills wait for `gnoma trust`"));
+        let what = if waiting == 1 { "skill waits" } else { "skills wait" };
+        text.push_str(&format!("; {waiting} {what} for `gnoma trust`"));
     }
     let plugin_faults = plugins::told(project);
     let faults = [idle, skill_faults, command_faults, agent_faults, server_faults, plugin_faults];

@@ -53,17 +53,39 @@ async fn conformance(project: &Project, url: &str) -> Result<Exit> {
 async fn list(project: &Project, offline: bool, as_json: bool) -> Result<Exit> {
     let servers = servers::idle(project);
     let standings = if offline { servers.standings() } else { servers.connected(None).await };
+    let disabled = servers::disabled(project);
     if as_json {
-        return print_json(&standings.iter().map(facts).collect());
+        return print_json(
+            &standings.iter().map(facts).chain(disabled.iter().map(disabled_facts)).collect(),
+        );
     }
-    if standings.is_empty() {
+    if standings.is_empty() && disabled.is_empty() {
         return print("no MCP servers. `gnoma mcp add NAME -- COMMAND` adds one\n");
     }
     let mut text = String::new();
     for standing in &standings {
         line(&mut text, standing);
     }
+    for definition in &disabled {
+        let (name, shown, origin) = (&definition.name, definition.shown(), &definition.origin);
+        let _infallible = writeln!(text, "{name}: disabled\n  {shown}\n  from {origin}");
+    }
     print(&text)
+}
+
+fn disabled_facts(definition: &mcp::Definition) -> serde_json::Value {
+    json!({
+        "name": definition.name,
+        "from": definition.origin.to_string(),
+        "reached_by": definition.shown(),
+        "state": "disabled",
+        "error": null,
+        "tools": [],
+        "withheld": [],
+        "left_out": [],
+        "tokens": 0,
+        "started_in_ms": null,
+    })
 }
 
 fn facts(standing: &Standing) -> serde_json::Value {
@@ -98,10 +120,11 @@ fn line(text: &mut String, standing: &Standing) {
         seen.started_in.map(|time| format!(" in {} ms", time.as_millis())).unwrap_or_default();
     let _infallible = writeln!(
         text,
-        "{}: {}{took}, {} tools, about {tokens} tokens\n  {}\n  from {}",
+        "{}: {}{took}, {} tool{}, about {tokens} tokens\n  {}\n  from {}",
         definition.name,
         word(&seen.state),
         seen.offered.len(),
+        if seen.offered.len() == 1 { "" } else { "s" },
         definition.shown(),
         definition.origin,
     );
@@ -121,7 +144,7 @@ fn line(text: &mut String, standing: &Standing) {
 
 async fn test(project: &Project, name: &str) -> Result<Exit> {
     let standings = servers::connected(project, name).await;
-    let [standing] = &standings[..] else { return Err(unknown(name).into()) };
+    let [standing] = &standings[..] else { return Err(unknown(project, name).into()) };
     let mut text = String::new();
     line(&mut text, standing);
     for tool in &standing.seen.offered {
@@ -136,14 +159,19 @@ async fn test(project: &Project, name: &str) -> Result<Exit> {
     Ok(if works { Exit::Done } else { Exit::Failed })
 }
 
-fn unknown(name: &str) -> HostError {
+fn unknown(project: &Project, name: &str) -> HostError {
+    if servers::disabled(project).iter().any(|server| server.name == name) {
+        return HostError::usage(format!(
+            "the MCP server `{name}` is disabled; remove `enabled = false` from it in config.toml to use it"
+        ));
+    }
     HostError::usage(format!("there is no MCP server `{name}`; `gnoma mcp list` lists them"))
 }
 
 async fn approve(project: &Project, name: &str) -> Result<Exit> {
     let servers: Servers = servers::idle(project);
     let standings = servers.connected(Some(name)).await;
-    let [standing] = &standings[..] else { return Err(unknown(name).into()) };
+    let [standing] = &standings[..] else { return Err(unknown(project, name).into()) };
     let mut text = String::new();
     for ChangedTool { before, now } in &standing.seen.changed {
         let before = before.as_ref().map_or("(no longer known)", |tool| tool.description.as_str());

@@ -15,7 +15,7 @@ use crate::{
     args::{PluginSub, TurnArgs},
     environment::ProcessEnvironment,
     report::{self, Exit},
-    table,
+    screen, table, terminal,
 };
 
 /// Most files that are named of a difference.
@@ -45,22 +45,12 @@ pub(super) fn run(what: &PluginSub, args: &TurnArgs, around: &ProcessEnvironment
             };
             update(&project, &names)
         }
-        PluginSub::Trust { name, revoke: true } => {
+        PluginSub::Trust { name, revoke: true, .. } => {
             let was = installer.revoke(name).map_err(HostError::usage)?;
             let text = if was { "is no longer approved" } else { "was not approved" };
             print(&format!("`{name}` {text}\n"))
         }
-        PluginSub::Trust { name, revoke: false } => {
-            refuse_of_project(&project, name)?;
-            let news = installer.approve(name).map_err(HostError::usage)?;
-            let changed = changes(&news.change);
-            let note = if changed.is_empty() { "" } else { "since it was approved last:\n" };
-            print(&format!(
-                "approved {}, as long as its content does not change\n{note}{changed}{}",
-                titled(&news),
-                acts(&news)
-            ))
-        }
+        PluginSub::Trust { name, revoke: false, yes } => trust(&project, name, *yes, around),
         PluginSub::Remove { name } => {
             refuse_of_project(&project, name)?;
             installer.remove(name).map_err(HostError::usage)?;
@@ -68,6 +58,38 @@ pub(super) fn run(what: &PluginSub, args: &TurnArgs, around: &ProcessEnvironment
         }
         PluginSub::Validate { folder } => check(&project.spec.folder.join(folder), folder),
     }
+}
+
+/// Shows what a plugin can do and what changed, and approves it after a yes.
+fn trust(
+    project: &Project,
+    name: &str,
+    is_confirmed: bool,
+    around: &ProcessEnvironment,
+) -> Result<Exit> {
+    refuse_of_project(project, name)?;
+    let installer = plugins::installer(project);
+    let news = installer.preview(name).map_err(HostError::usage)?;
+    let changed = changes(&news.change);
+    let note = if changed.is_empty() { "" } else { "since it was approved last:\n" };
+    let told = format!("{}\n{note}{changed}{}{}", titled(&news), news.diff, acts(&news));
+    print(&screen::clean(&told))?;
+    if !is_confirmed {
+        let Some(terminal) = terminal::open(around) else {
+            let remedy = format!(
+                "read the above; `gnoma plugin trust {name} --yes` approves it without a question"
+            );
+            let error =
+                HostError::usage(format!("`{name}` is not approved: nobody can be asked here"));
+            return Err(HostError { remedy: Some(remedy), ..error }.into());
+        };
+        if !terminal::is_yes(&terminal, "Approve this plugin? [y/N] ") {
+            print(&format!("`{name}` is not approved\n"))?;
+            return Ok(Exit::Failed);
+        }
+    }
+    installer.approve(name, &news.tree).map_err(HostError::usage)?;
+    print(&format!("approved {}, as long as its content does not change\n", titled(&news)))
 }
 
 /// The plugins that the person has installed.

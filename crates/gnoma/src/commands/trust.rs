@@ -129,7 +129,8 @@ fn trust(
 /// What trust in the folder would allow, for people.
 fn preview(folder: &Path, content: Option<&[u8]>, around: &ProcessEnvironment) -> Result<String> {
     let shown = screen::clean(&folder.display().to_string()).to_string();
-    let mut told = format!("If you trust {shown}, it decides and runs this:\n");
+    let mut told =
+        format!("If you trust {shown}, it can change these settings and run these programs:\n");
     if let Some(content) = content {
         let file = paths::project_file(folder);
         told.push_str(&format!("\nSettings in {}:\n", screen::clean(&file.display().to_string())));

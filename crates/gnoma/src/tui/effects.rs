@@ -157,7 +157,10 @@ impl run::EffectHandler for EffectHandler<'_> {
                 LoopAction::Done
             }
             Effect::HandOver(program) => {
-                LoopAction::Lend(self.programs.hand_over(program, self.shells))
+                LoopAction::Lend(self.programs.hand_over(program.as_deref(), self.shells))
+            }
+            Effect::RunGnoma(command) => {
+                LoopAction::Lend(self.programs.run_gnoma(command, self.shells))
             }
             Effect::PasteClipboard => LoopAction::Work(self.programs.clipboard()),
             Effect::ReadImage { path, text } => LoopAction::Work(self.read_image(path, text)),

@@ -114,6 +114,8 @@ async fn names_and_keys_of_providers_are_checked() {
         let told = format!("`work` was not added: the key on standard input {told}");
         assert!(run.code == Some(2) && run.err.contains(&told), "{run:?}");
     }
+    let said = refused(&world, &["providers", "add", "mistral", "--key", "abc"]).await;
+    assert!(said.contains("use --key-stdin or --key-env NAME"), "{said}");
     let run = world.run(&["--provider", "openai", "hi"]).await;
     assert!(run.err.contains("`gnoma providers add openai`"), "{run:?}");
 }
@@ -217,6 +219,9 @@ async fn other_mistakes_say_what_to_write() {
         (&["import"], "needs one of: claude"),
         (&["ci", "init"], "needs one of: github"),
         (&["sessions", "import", "e.jsonl"], "e.jsonl` is empty"),
+        (&["sessions", "import", ".", "--from", "opencode"], "looked for opencode's `.json` files"),
+        (&["--thinking", "high", "hi"], "--thinking takes off, adaptive or a number of tokens"),
+        (&["--model", "", "hi"], "--model is empty"),
         (&["--json-schema", "", "hi"], "--json-schema is empty"),
         (&["--max-turns", "0", "hi"], "must be 1 or more"),
         (&["rewind", "0"], "the number of turns must be 1 or more"),

@@ -105,17 +105,17 @@ async fn commands_hold_their_turn_to_their_tools() {
 
 #[tokio::test]
 async fn an_untrusted_project_runs_nothing_and_offers_no_skills() {
-    let world = World::new([says("a"), says("b"), says("c")]);
+    let world = World::new([says("a"), says("b")]);
     world.put(".claude/commands/x.md", "see !`echo run > ran.txt`");
     world.put(
         ".claude/skills/pdf/SKILL.md",
         "---\nname: pdf\ndescription: Reads a c4nary.\n---\nDo.",
     );
     let run = world.run(&["--permission", "bypass", "/x"]).await;
-    assert!(world.said().contains("[not run, the project is not trusted"), "{}", world.said());
+    assert_eq!(world.server.requests().len(), 0, "{run:?}");
+    assert!(run.err.contains("`/x` (.claude/commands/x.md), but you have not trusted"), "{run:?}");
     assert!(!crate::support::exists(world.project.path(), "ran.txt"));
     assert!(run.err.contains("gnoma trust") && run.err.contains("has 1 skill that"), "{run:?}");
-    assert!(!world.sent().contains("c4nary"));
     let trusted = world.run(&["trust", "--yes"]).await;
     assert!(trusted.out.contains(".claude/skills/pdf/SKILL.md"), "{trusted:?}");
     world.run(&["hello"]).await;
@@ -128,6 +128,34 @@ async fn an_untrusted_project_runs_nothing_and_offers_no_skills() {
     let run = world.run(&["hello"]).await;
     assert!(run.err.contains("gnoma trust"), "{run:?}");
     assert_eq!(world.sent().matches("c4nary").count(), 1);
+}
+
+#[tokio::test]
+async fn an_untrusted_project_replaces_nothing_of_the_persons() {
+    let world = World::new([says("a"), says("b"), says("c"), says("d"), says("e")]);
+    let skill = |text: &str| format!("---\nname: pdf\ndescription: Do {text}\n---\nDo {text}");
+    let agent = |text: &str| format!("---\nname: helper\ndescription: d\n---\nDo {text}");
+    world.put_home(".claude/commands/greet.md", "Do mine");
+    world.put_home(".claude/skills/pdf/SKILL.md", &skill("mine"));
+    world.put_home(".claude/agents/helper.md", &agent("mine"));
+    world.put(".claude/commands/greet.md", "Do theirs");
+    world.put(".claude/commands/commit.md", "Do theirs");
+    world.put(".claude/skills/pdf/SKILL.md", &skill("theirs"));
+    world.put(".claude/agents/helper.md", &agent("theirs"));
+    let run = world.run(&["/greet x"]).await;
+    assert!(world.said().starts_with("Do mine"), "{}", world.said());
+    assert!(world.sent().contains("pdf: Do mine"), "{}", world.sent());
+    assert_eq!(run.err.matches("warning: ").count(), 1, "{run:?}");
+    let names = "its `/commit`, `/greet`, `/pdf`, agent `helper` do not replace yours";
+    assert!(run.err.contains(names) && run.err.contains("gnoma trust"), "{run:?}");
+    for words in [vec!["/pdf"], vec!["/commit"], vec!["--agent", "helper", "hi"]] {
+        let run = world.run(&words).await;
+        assert_eq!(run.code, Some(0), "{run:?}");
+        assert!(!world.sent().contains("theirs"), "{words:?}: {}", world.sent());
+    }
+    world.run(&["trust", "--yes"]).await;
+    world.run(&["/greet x"]).await;
+    assert!(world.said().starts_with("Do theirs"), "{}", world.said());
 }
 
 #[tokio::test]
@@ -241,7 +269,7 @@ async fn skills_are_listed_shown_and_checked() {
     let all = world.run(&["extensions"]).await;
     assert!(all.out.contains("review") && all.out.contains("helper"), "{all:?}");
     let doctor = world.run(&["doctor"]).await;
-    assert!(doctor.out.contains("1 skills wait for `gnoma trust`"), "{doctor:?}");
+    assert!(doctor.out.contains("1 skill waits for `gnoma trust`"), "{doctor:?}");
 }
 
 #[tokio::test]

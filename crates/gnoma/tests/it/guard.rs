@@ -100,6 +100,7 @@ async fn a_rule_that_cannot_be_read_is_told_before_anything_runs() {
         ("bash(touch made", "bracket"),
         ("bash(a && b)", "bash(a && b)"),
         ("fs.write(../x)", "fs.write(../x)"),
+        ("git push", "write it as `bash(git push)`"),
         ("web(https://example.com)", "web(https://example.com)"),
     ] {
         let world = World::new([says("never")]);
@@ -457,6 +458,10 @@ async fn doctor_checks_models_and_names_what_is_wrong_with_the_configuration() {
     std::fs::write(&file, text.replace("\"m1\"", "\"m9\"")).unwrap();
     let run = world.run(&["doctor"]).await;
     assert!(run.out.contains("does not list `m9`") && run.code == Some(1), "{run:?}");
+    let down = "[provider]\ndefault = \"w\"\n[provider.endpoints]\nw = \"http://127.0.0.1:9/v1\"\n";
+    std::fs::write(&file, down).unwrap();
+    let run = world.run(&["doctor"]).await;
+    assert!(run.out.contains("start the server") && !run.out.contains("repairs"), "{run:?}");
     std::fs::write(&file, "[provider\n").unwrap();
     let run = world.run(&["doctor"]).await;
     assert_eq!(run.code, Some(2), "{run:?}");

@@ -329,6 +329,27 @@ async fn a_server_that_cannot_start_costs_its_tools_and_nothing_else() {
 }
 
 #[tokio::test]
+async fn disabled_missing_and_broken_servers_are_named_as_such() {
+    let world = World::new([says("ok")]);
+    world.configure(
+        "[[mcp_servers]]\nname = \"off\"\ncommand = \"sh\"\nenabled = false\n\
+         [[mcp_servers]]\nname = \"gone\"\ncommand = \"no-such-program\"\n",
+    );
+    let list = world.run(&["mcp", "list"]).await;
+    assert!(list.out.contains("off: disabled\n  sh\n"), "{list:?}");
+    assert!(list.out.contains("the program `no-such-program` was not found"), "{list:?}");
+    let list = world.json(&["mcp", "list", "--offline", "--json"]).await;
+    assert_eq!(list[1]["state"], "disabled", "{list}");
+    let test = world.run(&["mcp", "test", "off"]).await;
+    assert!(test.code == Some(2) && test.err.contains("`off` is disabled"), "{test:?}");
+    for (text, told) in [("{,}", "is not valid JSON"), ("[]", "has no object `mcpServers`")] {
+        world.write(".mcp.json", text);
+        let run = world.run(&["mcp", "list", "--offline"]).await;
+        assert!(run.err.contains(told) && !run.err.contains("not trusted"), "{run:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_server_ends_with_the_program_however_that_ends() {
     let served = Served::new(1);
     fs::write(

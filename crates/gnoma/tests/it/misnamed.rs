@@ -117,14 +117,16 @@ async fn a_model_with_an_unknown_provider_before_it_says_where_it_goes() {
     assert!(run.err.contains("`anthropic`") && run.err.contains("`test` is asked"), "{run:?}");
     let run = world.run(&["-m", "m2", "hi"]).await;
     assert!(!run.err.contains("is asked"), "{run:?}");
+    let run = world.run(&["-m", "TEST/m2", "hi"]).await;
+    assert!(run.out == "m2\n" && !run.err.contains("is asked"), "{run:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_without_a_list_of_models_wants_a_model_named() {
     let bodies = [
         (404, r#"{"error":"no"}"#, "has no list of models: name one with --model"),
-        (200, r#"{"data":[]}"#, "answers at"),
-        (200, r#""hello""#, "answers at"),
+        (200, r#"{"data":[]}"#, "works at"),
+        (200, r#""hello""#, "works at"),
     ];
     for (status, body, told) in bodies {
         let server = Server::start(move |_| Reply::json(status, body)).unwrap();
@@ -136,7 +138,7 @@ async fn a_server_without_a_list_of_models_wants_a_model_named() {
         let own = providers.lines().find(|line| line.starts_with("* test")).unwrap();
         assert!(!own.contains("ready at"), "{own}");
         if status == 200 {
-            assert!(own.contains(told) && own.contains("but lists no model"), "{own}");
+            assert!(own.contains(told) && own.contains("but lists no models"), "{own}");
             continue;
         }
         let run = world.run(&["hi"]).await;

@@ -4,7 +4,10 @@ use std::{fs, path::Path, process::Command};
 
 use serde_json::json;
 
-use crate::support::{World, calls, exists, says};
+use crate::{
+    support::{World, calls, exists, says},
+    terminal::Terminal,
+};
 
 const SERVER: &str = r#"cd "$(dirname "$0")" || exit 1
 reply() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
@@ -68,7 +71,7 @@ async fn all_parts_of_an_installed_plugin_act_under_its_name() {
     let run = world.run(&["plugin", "install", source.path().to_str().unwrap()]).await;
     assert_eq!(run.code, Some(0), "{run:?}");
     for part in
-        ["`demo` 1.0.0", "hook PreToolUse: sh", "plugin_demo_db runs sh", "1 commands, 1 skills"]
+        ["`demo` 1.0.0", "hook PreToolUse: sh", "plugin_demo_db runs sh", "1 command, 1 skill"]
     {
         assert!(run.out.contains(part), "{part}: {run:?}");
     }
@@ -105,8 +108,18 @@ async fn one_changed_byte_or_an_update_takes_a_plugin_out_of_force() {
         "{run:?}"
     );
     assert!(!exists(world.project.path(), "noted.txt") && !world.sent().contains("what1s"));
-    let trusted = world.run(&["plugin", "trust", "demo"]).await;
-    assert!(trusted.out.contains("~ scripts/note.sh"), "{trusted:?}");
+    let refused = world.run(&["plugin", "trust", "demo"]).await;
+    assert!(refused.code == Some(2) && refused.err.contains("trust demo --yes"), "{refused:?}");
+    for part in ["~ scripts/note.sh", "-cat > /dev/null", "+cat > /dev/null"] {
+        assert!(refused.out.contains(part), "{part}: {refused:?}");
+    }
+    let mut terminal = Terminal::open(&world, "plugin trust demo");
+    terminal.wait_for("Approve this plugin?", 1).await;
+    terminal.press("n\n").await;
+    let (ended, screen) = terminal.end().await;
+    assert!(ended == Some(1) && screen.contains("is not approved"), "{screen}");
+    let trusted = world.run(&["plugin", "trust", "demo", "--yes"]).await;
+    assert!(trusted.out.contains("approved `demo`"), "{trusted:?}");
     world.writes().await;
     assert!(exists(world.project.path(), "noted.txt"));
     fs::remove_file(world.project.path().join("noted.txt")).unwrap();
@@ -119,7 +132,7 @@ async fn one_changed_byte_or_an_update_takes_a_plugin_out_of_force() {
     assert!(!exists(world.project.path(), "noted.txt"), "{run:?}");
     let list = world.json(&["plugin", "list", "--json"]).await;
     assert_eq!(list[0]["is_loaded"], false);
-    world.run(&["plugin", "trust", "demo"]).await;
+    world.run(&["plugin", "trust", "demo", "--yes"]).await;
     let again = world.run(&["plugin", "update", "demo"]).await;
     assert!(again.out.contains("up to date"), "{again:?}");
 }

@@ -199,6 +199,10 @@ async fn a_provider_is_added_without_a_terminal_with_a_key_from_a_command() {
     let run = world.run(&[&line[..], &["--default"]].concat()).await;
     assert_eq!(run.code, Some(0), "{run:?}");
     assert!(run.out.contains("`work` answers and has 2 models: alpha, beta"), "{run:?}");
+    assert!(run.out.contains("Added `work`"), "{run:?}");
+    assert!(run.out.contains("New sessions start with it; before: `test`"), "{run:?}");
+    let again = world.run(&[&line[..], &["--untested"]].concat()).await;
+    assert!(again.out.starts_with("Changed `work` in "), "{again:?}");
     let get = world.run(&["config", "get", "provider"]).await.out;
     assert!(get.contains("provider.key_commands.work = \"echo sk-from-a-vault\""), "{get}");
     assert_eq!(world.run(&["--model", "alpha", "hi"]).await.out, "hello\n");

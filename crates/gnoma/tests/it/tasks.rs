@@ -129,10 +129,8 @@ async fn killed_task_does_not_repeat_a_step_that_had_begun() {
 
 #[tokio::test]
 async fn task_of_an_untrusted_project_does_not_run() {
-    let world = World::new([says("done")]);
+    let world = World::new([says("done"), says("done")]);
     world.put(".gnoma/tasks/x.md", "## One\n```sh\necho run > ran.txt\n```\n## Two\nSay it.\n");
-    // The person's own task of that name does not run in its place.
-    world.put_home(".config/gnoma/tasks/x.md", "Mine.");
     for line in [&["task", "run", "x"][..], &["task", "run", "x", "--dry-run"]] {
         let run = world.run(&[&["--permission", "bypass"], line].concat()).await;
         assert_eq!(run.code, Some(2), "{run:?}");
@@ -141,6 +139,11 @@ async fn task_of_an_untrusted_project_does_not_run() {
     let list = world.run(&["task", "list"]).await;
     assert!(list.out.contains("needs `gnoma trust`"), "{list:?}");
     assert!(world.server.requests().is_empty() && !exists(world.project.path(), "ran.txt"));
+    // Until then, it does not replace the person's own task of that name.
+    world.put_home(".config/gnoma/tasks/x.md", "Mine.");
+    let own = world.run(&["task", "run", "x"]).await;
+    assert!(own.err.contains("its task `x` does not replace yours"), "{own:?}");
+    assert_eq!(world.said(), "Mine.");
     let trusted = world.run(&["trust", "--yes"]).await;
     assert!(trusted.out.contains("echo run > ran.txt"), "{trusted:?}");
     let run = world.run(&["--permission", "bypass", "task", "run", "x"]).await;
@@ -148,6 +151,7 @@ async fn task_of_an_untrusted_project_does_not_run() {
     assert!(exists(world.project.path(), "ran.txt"));
     // One changed byte takes the trust back.
     world.put(".gnoma/tasks/x.md", "## One\n```sh\necho run > ran2.txt\n```\n");
+    std::fs::remove_file(world.home.path().join(".config/gnoma/tasks/x.md")).unwrap();
     let run = world.run(&["--permission", "bypass", "task", "run", "x"]).await;
     assert_eq!(run.code, Some(2), "{run:?}");
 }

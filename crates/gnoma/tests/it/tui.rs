@@ -384,6 +384,27 @@ async fn a_project_that_is_not_trusted_keeps_no_rule() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn window_warns_of_untrusted_hooks_at_the_start_and_runs_its_own_program() {
+    let world = World::new([]);
+    let hook = r#"{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"true"}]}]}}"#;
+    world.put(".claude/settings.json", hook);
+    let person = Person::ready(&world, &[]);
+    person.waits_for("block nothing yet");
+    for (line, told) in [
+        ("/redo\r", "nothing to redo yet"),
+        ("/fork\r", "nothing to copy yet"),
+        ("/add-dir missing\r", "there is no such folder"),
+        ("/trust\r", "Trust this project?"),
+    ] {
+        person.types(line);
+        person.waits_for(told);
+    }
+    person.types("n\r");
+    person.waits_for("is not trusted");
+    assert!(!person.sees().contains("command not found"), "{}", person.sees());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_typed_before_the_first_frame_is_sent() {
     let world = World::new([says("An answer.")]);
     let person = Person::starts(&world, &[]);

@@ -165,12 +165,30 @@ fn find(path: &Path, from: Option<Source>) -> Result<Vec<(Source, PathBuf)>, Hos
     } else {
         return Err(HostError::usage(format!("`{shown}` does not exist")));
     }
+    if found.is_empty() && path.is_dir() {
+        let what = from.map_or("session files of any known program".to_owned(), looked_for);
+        return Err(HostError::usage(format!("no sessions found in `{shown}`: looked for {what}")));
+    }
     if found.is_empty() {
         return Err(HostError::usage(format!(
             "cannot recognize the format of `{shown}`; set it with --from go|claude|codex|opencode|gnoma"
         )));
     }
     Ok(found)
+}
+
+/// Describes the files of a program's sessions.
+fn looked_for(source: Source) -> String {
+    let (program, files) = match source {
+        Source::Lines => ("gnoma", "`.jsonl` files from `gnoma sessions export`"),
+        Source::GnomaGo => ("gnoma (Go)", "folders with a `messages.json`"),
+        Source::ClaudeCode => ("Claude Code", "`.jsonl` files, as below `~/.claude/projects`"),
+        Source::Codex => ("Codex", "`.jsonl` files, as below `~/.codex/sessions`"),
+        Source::Opencode => {
+            ("opencode", "`.json` files of sessions, as below `~/.local/share/opencode/storage`")
+        }
+    };
+    format!("{program}'s {files}")
 }
 
 fn look_below(

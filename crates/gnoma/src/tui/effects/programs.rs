@@ -119,15 +119,40 @@ impl Programs {
     }
 
     /// Gives the terminal to a program, or to a shell.
-    pub(super) fn hand_over(&self, program: Option<String>, shells: &Shells) -> Job {
-        let (shell, cwd) = (self.shell.clone(), self.cwd.clone());
-        let lent = Arc::clone(&shells.lent);
-        let waits = self.hides_output && program.is_some();
-        Box::new(move || {
-            let mut command = Command::new(&shell);
-            if let Some(program) = &program {
-                command.args(["-c", program]);
+    pub(super) fn hand_over(&self, program: Option<&str>, shells: &Shells) -> Job {
+        let mut command = Command::new(&self.shell);
+        if let Some(program) = program {
+            command.args(["-c", program]);
+        }
+        self.lend_to(command, self.shell.clone(), program.is_some(), shells)
+    }
+
+    /// Gives the terminal to a command of the running program, which need not be in `PATH`.
+    pub(super) fn run_gnoma(&self, command: &str, shells: &Shells) -> Job {
+        match std::env::current_exe() {
+            Ok(file) => {
+                let mut program = Command::new(present_program(file));
+                program.arg(command);
+                self.lend_to(program, format!("gnoma {command}"), true, shells)
             }
+            Err(error) => {
+                let text = format!("cannot start `gnoma {command}`: {error}");
+                Box::new(move || Input::Failed(text))
+            }
+        }
+    }
+
+    fn lend_to(
+        &self,
+        mut command: Command,
+        shell: String,
+        is_program: bool,
+        shells: &Shells,
+    ) -> Job {
+        let cwd = self.cwd.clone();
+        let lent = Arc::clone(&shells.lent);
+        let waits = self.hides_output && is_program;
+        Box::new(move || {
             match lend(command.current_dir(cwd), &lent) {
                 Ok(_) if waits => {
                     writeln!(io::stderr(), "Press Enter to return to gnoma").unwrap_or_default();
@@ -199,6 +224,15 @@ impl Programs {
                     .to_owned(),
             )
         })
+    }
+}
+
+/// Returns the file of the running program; the one in its place if an update replaced it, which Linux marks.
+fn present_program(file: PathBuf) -> PathBuf {
+    let replaced = file.to_str().and_then(|file| file.strip_suffix(" (deleted)"));
+    match replaced {
+        Some(path) if !file.exists() => PathBuf::from(path),
+        _ => file,
     }
 }
 

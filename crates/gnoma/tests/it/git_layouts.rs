@@ -220,7 +220,7 @@ async fn git_writes_the_work_tree_whole_under_every_name() {
         "git reset -q --hard feat",
         "git checkout -q . && git diff main feat > p && git apply p",
         "cd sub && git checkout -q feat -- .. && cd ..",
-        "git clean -qfdx && git rm -rfq .husky",
+        "git rm -rfq .husky && git mv .vscode vs",
     ] {
         let ((ours, at_ours), (theirs, at_theirs)) = (layout(BRANCHES, "p"), layout(BRANCHES, "p"));
         let told = with_gnoma(&ours, &at_ours, "bypass", &[command]).await.join("\n");

@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, fmt, io, path::Path, sync::Arc};
 
+use gnoma_core::system_error::without_numbers;
+
 use crate::{
     key::KeyPath,
     text::{Position, Snippet},
@@ -88,8 +90,7 @@ impl fmt::Display for Place {
 /// A failure of the system in its own words: without its number, and without a temporary file that a library names.
 pub(crate) fn system_words(error: &io::Error) -> String {
     let words = error.to_string();
-    let end = [" (os error ", " at path "].iter().filter_map(|mark| words.find(mark)).min();
-    end.and_then(|end| words.get(..end)).unwrap_or(&words).to_owned()
+    without_numbers(words.split(" at path ").next().unwrap_or(&words)).into_owned()
 }
 
 /// How bad a finding is.

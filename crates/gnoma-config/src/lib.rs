@@ -47,6 +47,6 @@ pub use crate::{
     paths::project_root,
     schema::wrong_address,
     settings::{Protocol, Settings},
-    suggest::nearest,
+    suggest::{is_slip_of, nearest},
     text::{Position, Snippet},
 };

@@ -48,7 +48,12 @@ pub(crate) fn choose(
     } else {
         format!("there are {}", available.join(", "))
     };
-    let refuse = |message: String| Err(NoProfile { message, hint: known.clone() });
+    let hint = if asked.is_none() && default.is_some() {
+        format!("{known}, or remove `default_profile`")
+    } else {
+        known.clone()
+    };
+    let refuse = |message: String| Err(NoProfile { message, hint: hint.clone() });
     match named {
         None => refuse("no profile is chosen".to_owned()).map_err(|no| NoProfile {
             hint: format!("give --profile NAME or set default_profile; {known}"),

@@ -2,6 +2,8 @@
 
 /// Longer names are not compared: the work grows with the product of the lengths.
 const MAX_NAME_CHARS: usize = 64;
+/// Names from here on may be written with two slips.
+const LONG_NAME_CHARS: usize = 8;
 
 /// The name nearest to `wrong`, if one is near: at most a third of its letters differ. Of two that
 /// are as near, the one as long as `wrong`.
@@ -20,6 +22,15 @@ pub fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<
     ranked.min().map(|(_, _, name)| name)
 }
 
+/// Whether `written` is `name` with a slip in it: one letter, or two from eight letters on. [`nearest`] is for words that
+/// are known to be wrong; words that are further apart than this are usually other words.
+#[must_use]
+pub fn is_slip_of(written: &str, name: &str) -> bool {
+    let longest = written.chars().count().max(name.chars().count());
+    let most = if longest < LONG_NAME_CHARS { 1 } else { 2 };
+    longest <= MAX_NAME_CHARS && strsim::osa_distance(&written.to_lowercase(), name) <= most
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -31,5 +42,19 @@ mod tests {
         assert_eq!(nearest("mdoe", names.into_iter()), Some("mode"), "a swap is one edit");
         assert_eq!(nearest("max_token", names.into_iter()), Some("max_tokens"));
         assert_eq!(nearest("colour", names.into_iter()), None);
+    }
+
+    #[test]
+    fn a_slip_is_smaller_than_another_word() {
+        for (written, name) in
+            [("lst", "list"), ("Sesions", "sessions"), ("shwo", "show"), ("remov", "remove")]
+        {
+            assert!(is_slip_of(written, name), "{written}");
+        }
+        for (written, name) in
+            [("tests", "task"), ("fix", "ci"), ("wrong", "rnu"), (&"x".repeat(999), "x")]
+        {
+            assert!(!is_slip_of(written, name), "{written:.9}");
+        }
     }
 }

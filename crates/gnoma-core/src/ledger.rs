@@ -84,6 +84,21 @@ pub struct Amount {
 }
 
 impl Amount {
+    /// Adds another amount; what would overflow stays at the most that can be counted.
+    pub fn add(&mut self, other: &Self) {
+        let Self { requests, input, cached, output, micro_usd, cache_write } = other;
+        for (sum, value) in [
+            (&mut self.requests, requests),
+            (&mut self.input, input),
+            (&mut self.cached, cached),
+            (&mut self.output, output),
+            (&mut self.micro_usd, micro_usd),
+            (&mut self.cache_write, cache_write),
+        ] {
+            *sum = sum.saturating_add(*value);
+        }
+    }
+
     /// How much this is in `unit`, such as tokens or micro-dollars.
     #[must_use]
     pub fn of(&self, unit: Unit) -> u64 {

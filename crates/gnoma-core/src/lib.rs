@@ -34,6 +34,7 @@ pub mod sort;
 mod stop;
 pub mod store;
 pub mod stream;
+pub mod system_error;
 pub mod terminal_text;
 mod thinking;
 pub mod tool;

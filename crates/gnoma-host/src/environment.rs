@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gnoma_core::protocol::Environment;
+use gnoma_core::{protocol::Environment, system_error::without_numbers};
 
 /// The folders that these variables define.
 pub trait Folders {
@@ -124,9 +124,8 @@ fn unusable(home: &Path, state: &Path) -> Option<String> {
         Ok(()) => None,
         Err(_) if is_missing => Some("does not exist and cannot be created".to_owned()),
         Err(error) => {
-            let words = error.to_string();
-            // The system's number says nothing that its words do not.
-            let words = words.split(" (os error ").next().unwrap_or_default();
+            let error = error.to_string();
+            let words = without_numbers(&error);
             Some(format!("cannot be written ({}: {words})", there.display()))
         }
     }

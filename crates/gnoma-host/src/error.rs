@@ -6,6 +6,7 @@ use gnoma_core::{
     ErrorKind, ProviderError,
     protocol::{RequestError, RequestErrorKind},
     store::StoreError,
+    system_error::without_numbers,
 };
 
 /// The kind of reason, for code that branches on it.
@@ -39,13 +40,17 @@ impl HostError {
     /// A mistake of the person's, in a sentence that says what to do instead.
     #[must_use]
     pub fn usage(cause: impl Into<String>) -> Self {
-        Self { kind: HostErrorKind::Usage, cause: cause.into(), remedy: None }
+        Self::new(HostErrorKind::Usage, &cause.into())
     }
 
     /// Something that failed.
     #[must_use]
     pub fn failure(cause: impl Into<String>) -> Self {
-        Self { kind: HostErrorKind::Failure, cause: cause.into(), remedy: None }
+        Self::new(HostErrorKind::Failure, &cause.into())
+    }
+
+    fn new(kind: HostErrorKind, cause: &str) -> Self {
+        Self { kind, cause: without_numbers(cause).into_owned(), remedy: None }
     }
 }
 
@@ -65,8 +70,8 @@ impl std::error::Error for HostError {}
 
 impl From<ProviderError> for HostError {
     fn from(error: ProviderError) -> Self {
-        let cause = error.to_string();
-        Self { kind: HostErrorKind::Provider(error.kind), cause, remedy: error.hint }
+        let kind = HostErrorKind::Provider(error.kind);
+        Self { remedy: error.hint.clone(), ..Self::new(kind, &error.to_string()) }
     }
 }
 

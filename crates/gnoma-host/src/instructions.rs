@@ -231,6 +231,9 @@ mod tests {
             (0..3_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
         std::fs::write(&agents, noise).unwrap();
         assert_eq!(warned(), ["`AGENTS.md` is not text and was left out"]);
+        let cyrillic: Vec<u8> = b"\xcf\xf0\xe0\xe2\xe8\xeb\xe0 ".repeat(40);
+        std::fs::write(&agents, cyrillic).unwrap();
+        assert_eq!(warned(), ["`AGENTS.md` is not UTF-8 and was left out; save it as UTF-8"]);
         std::fs::remove_file(&agents).unwrap();
         std::os::unix::fs::symlink("/nowhere/at/all", &agents).unwrap();
         assert_eq!(warned(), ["`AGENTS.md` is a link that leads nowhere and was left out"]);

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use gnoma_core::{info::CommandInfo, session::NoticeLevel};
+use gnoma_core::{info::CommandInfo, session::NoticeLevel, system_error::without_numbers};
 
 type Sink = dyn Fn(NoticeLevel, &str) + Send + Sync;
 type CommandSink = dyn Fn(Vec<CommandInfo>) + Send + Sync;
@@ -45,12 +45,16 @@ impl Notices {
 
     /// Something good to know.
     pub fn info(&self, text: impl fmt::Display) {
-        (self.sink)(NoticeLevel::Info, &text.to_string());
+        self.send(NoticeLevel::Info, &text.to_string());
     }
 
     /// Something is not as it should be.
     pub fn warning(&self, text: impl fmt::Display) {
-        (self.sink)(NoticeLevel::Warning, &text.to_string());
+        self.send(NoticeLevel::Warning, &text.to_string());
+    }
+
+    fn send(&self, level: NoticeLevel, text: &str) {
+        (self.sink)(level, &without_numbers(text));
     }
 }
 

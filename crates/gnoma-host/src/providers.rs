@@ -344,6 +344,21 @@ fn unset_variable(name: &str) -> HostError {
     )
 }
 
+/// Checks that a name can stand in front of a model, as in `work/gpt-5`, and on one line.
+///
+/// # Errors
+/// The name is empty, or has blanks, slashes or control characters.
+pub fn check_name(name: &str) -> Result<()> {
+    let is_unfit = |c: char| c.is_whitespace() || c.is_control() || c == '/';
+    if !name.is_empty() && !name.contains(is_unfit) {
+        return Ok(());
+    }
+    let name = name.escape_debug();
+    Err(HostError::usage(format!(
+        "`{name}` was not added: the name of a provider has no blanks, slashes or control characters"
+    )))
+}
+
 /// Writes a provider into the person's own settings; returns a sentence that says where.
 ///
 /// # Errors
@@ -355,6 +370,9 @@ pub fn add_new(project: &Project, new: &NewProvider) -> Result<String> {
         return Err(unset_variable(variable));
     }
     let name = new.name.as_str();
+    if !project.routing.provider.endpoints.contains_key(name) {
+        check_name(name)?;
+    }
     let set = |table: &str, value: String| Change::set(&["provider", table, name], value);
     let mut changes = Vec::new();
     changes.extend(new.address.clone().map(|address| set("endpoints", address)));

@@ -30,7 +30,9 @@ pub(crate) fn of_providers(settings: &RoutingSettings) -> Vec<String> {
         );
     }
     let pools: Vec<&String> = settings.arms.values().flat_map(|arm| &arm.pools).collect();
-    let limits = settings.rate_limits.keys().filter(|name| !pools.contains(name));
+    // Limits of agents, such as Claude Code, count them together.
+    let is_pool = |name: &&String| pools.contains(name) || *name == agents::PROVIDER;
+    let limits = settings.rate_limits.keys().filter(|name| !is_pool(name));
     all.extend(limits.map(|name| (format!("rate_limits.{name}"), name.as_str())));
     let arms: Vec<_> = settings.arms.keys().filter_map(|id| Some((id, arm_named(id)?))).collect();
     all.extend(
@@ -63,6 +65,7 @@ mod tests {
         let text = "[provider.endpoints]\nwork = \"http://127.0.0.1:1\"\n\
                     [provider.api_keys]\nwrk = \"abc\"\nwork = \"k\"\nmistral = \"k\"\n\
                     [rate_limits.wrk]\nrpm = 1\n[rate_limits.shared]\nrpm = 1\n\
+                    [rate_limits.agent]\nrpm = 1\n\
                     [[arms]]\nid = \"nosuch/model\"\n[[arms]]\nid = \"work/m\"\npools = [\"shared\"]\n";
         std::fs::write(folder.path().join("config.toml"), text).unwrap();
         let sources = Sources { config_dir: folder.path().to_owned(), ..Sources::default() };

@@ -2,6 +2,8 @@
 
 use std::{error::Error as _, fmt};
 
+use gnoma_core::system_error::without_numbers;
+
 use crate::trust::{CertificateFault, describe};
 
 /// rustls's words for an answer that is no TLS; it has no other sign.
@@ -109,9 +111,7 @@ pub(crate) fn explain(error: &reqwest::Error, proxy: Option<String>) -> NetError
     }
     let is_said = matches!(kind, NetErrorKind::NoTls | NetErrorKind::NoHttp);
     if !is_said && !cause.is_empty() {
-        // The system's number says nothing that its words do not.
-        let words = cause.split(" (os error ").next().unwrap_or(&cause);
-        message = format!("{message}: {}", in_words(words));
+        message = format!("{message}: {}", in_words(&without_numbers(&cause)));
     }
     let certificate_fault = distrust.as_ref().map(CertificateFault::of);
     NetError { kind, certificate_fault, message }

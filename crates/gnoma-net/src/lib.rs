@@ -26,7 +26,7 @@ use std::{
 
 use bytes::Bytes;
 use futures_core::Stream;
-use gnoma_core::Secret;
+use gnoma_core::{Secret, system_error::without_numbers};
 use hyper_util::client::proxy::matcher::Matcher;
 use reqwest::Method;
 use rustls::{
@@ -321,9 +321,8 @@ fn roots(more: Option<&Path>) -> Result<(RootCertStore, Vec<CertificateDer<'stat
     let mut roots = RootCertStore::from_iter(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     if let Some(path) = more {
         let unread = |why: &dyn fmt::Display| {
-            // The system's number says nothing that its words do not.
             let why = why.to_string();
-            let words = why.split(" (os error ").next().unwrap_or_default();
+            let words = without_numbers(&why);
             let path = path.display();
             let message = format!("cannot read certificate authorities from `{path}`: {words}");
             NetError::new(NetErrorKind::Authorities, message)

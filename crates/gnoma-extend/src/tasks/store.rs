@@ -135,7 +135,7 @@ impl RunStore {
         let path = self.path(id, RECORD);
         let size = fs::metadata(&path).ok()?.len();
         let text = if size <= MAX_BYTES { fs::read(&path).ok()? } else { return None };
-        let run: RunRecord = serde_json::from_slice(&text).ok()?;
+        let run: RunRecord = gnoma_core::json::from_bytes(&text).ok()?;
         Some(run).filter(RunRecord::is_readable)
     }
 

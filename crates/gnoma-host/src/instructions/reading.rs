@@ -121,9 +121,15 @@ impl<'h> InstructionReader<'h> {
         if is_link || depth > 0 && secret(&real).is_some() {
             return self.warn(format!("`{place}` was left out: it may contain secrets"));
         }
-        let (text, is_cut) = match taken(&real) {
-            Ok(Some(taken)) => taken,
-            Ok(None) => return self.warn(format!("`{place}` is not text and was left out")),
+        let (text, is_cut) = match read_start(&real) {
+            Ok(FileStart::Text(text, is_cut)) => (text, is_cut),
+            Ok(FileStart::OtherEncoding) => {
+                return self
+                    .warn(format!("`{place}` is not UTF-8 and was left out; save it as UTF-8"));
+            }
+            Ok(FileStart::Binary) => {
+                return self.warn(format!("`{place}` is not text and was left out"));
+            }
             Err(error) => {
                 return self.warn(format!("`{place}` cannot be read and was left out: {error}"));
             }
@@ -255,21 +261,33 @@ fn is_binary(text: &str) -> bool {
     text.contains('\0') || odd * MAX_ODD_SHARE > text.chars().count()
 }
 
-/// Reads the beginning of a file, and whether there is more; `None` if it is not text.
-fn taken(real: &Path) -> io::Result<Option<(String, bool)>> {
+/// The beginning of a file.
+enum FileStart {
+    /// Text, and whether the file goes on.
+    Text(String, bool),
+    /// Text in an encoding other than UTF-8 and UTF-16, so much of it that nothing sensible is left.
+    OtherEncoding,
+    /// A program, a picture, an archive.
+    Binary,
+}
+
+/// Reads the beginning of a file.
+fn read_start(real: &Path) -> io::Result<FileStart> {
     let mut bytes = Vec::new();
     File::open(real)?.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes)?;
     let is_cut = bytes.len() > MAX_FILE_BYTES;
     let text = written_text::decode(bytes);
     let mut text = text.unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into());
     if is_binary(&text) {
-        return Ok(None);
+        let without_letters = text.replace(char::REPLACEMENT_CHARACTER, "x");
+        let is_text = !is_binary(&without_letters);
+        return Ok(if is_text { FileStart::OtherEncoding } else { FileStart::Binary });
     }
     let is_cut = is_cut || text.len() > MAX_FILE_BYTES;
     if is_cut {
         text.truncate(cut::head(&text, MAX_FILE_BYTES).len());
     }
-    Ok(Some((text, is_cut)))
+    Ok(FileStart::Text(text, is_cut))
 }
 
 /// What a file says, without the fields before it, and the paths that these say it is for.

@@ -16,7 +16,7 @@ use gnoma_store::CallRow;
 use super::{
     dimension::Dimension,
     period::{DAY_MS, LocalDays, period_begin},
-    sums::{UsageSums, add_amount, subtract_amount},
+    sums::{UsageSums, subtract_amount},
 };
 
 /// Most dimensions that nest.
@@ -66,7 +66,7 @@ impl UsageFold {
     /// Adds a call. Calls before the beginning only explain a part of their day's sum.
     pub(super) fn add(&mut self, call: &CallRow) -> ControlFlow<()> {
         let day = (call.at_ms.div_euclid(DAY_MS), call.arm);
-        add_amount(self.explained.entry(day).or_default(), &call.amount);
+        self.explained.entry(day).or_default().add(&call.amount);
         if self.begin_ms.is_some_and(|begin_ms| call.at_ms < begin_ms) {
             return ControlFlow::Continue(());
         }

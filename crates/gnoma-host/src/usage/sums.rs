@@ -150,21 +150,6 @@ pub(super) fn subtract_amount(total: &Amount, explained: &Amount) -> (Amount, bo
     (rest, is_exceeded)
 }
 
-/// Adds one amount to another.
-pub(super) fn add_amount(sum: &mut Amount, other: &Amount) {
-    let Amount { requests, input, cached, output, micro_usd, cache_write } = other;
-    for (sum, value) in [
-        (&mut sum.requests, requests),
-        (&mut sum.input, input),
-        (&mut sum.cached, cached),
-        (&mut sum.output, output),
-        (&mut sum.micro_usd, micro_usd),
-        (&mut sum.cache_write, cache_write),
-    ] {
-        *sum = sum.saturating_add(*value);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

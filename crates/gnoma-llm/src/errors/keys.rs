@@ -53,8 +53,9 @@ fn is_assignment(key: &str) -> bool {
     let Some((before, value)) = key.split_once('=') else { return false };
     let name = before.strip_prefix("export ").unwrap_or(before).trim();
     let is_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
-    !value.is_empty() && name.contains('_') && name.chars().all(is_name)
-        || before.starts_with("export ")
+    // Keys in base64 end with `=`.
+    let has_value = !value.trim_matches('=').is_empty();
+    has_value && name.contains('_') && name.chars().all(is_name) || before.starts_with("export ")
 }
 
 fn is_unseen(c: char) -> bool {

@@ -1,6 +1,13 @@
 //! What a launcher is asked for in its first argument, and who does it.
 
-use std::{ffi::OsString, process::ExitCode};
+use std::{
+    env,
+    ffi::OsString,
+    fs::{self, OpenOptions},
+    io,
+    os::unix::fs::FileExt as _,
+    process::ExitCode,
+};
 
 use super::{
     confine,
@@ -26,7 +33,11 @@ pub(crate) const OPEN_MEMORY: &str = "walls:memory";
 
 /// Does what the arguments after the program's name ask for: builds walls and runs a command, waits for one, or
 /// holds namespaces. It counts on being the only thread.
-pub(crate) fn main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
+pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
+    let args: Vec<OsString> = args.collect();
+    // Without it the launcher only looks like what it launches.
+    hide_arguments().ok();
+    let mut args = args.into_iter();
     match args.next() {
         Some(request) if request == HOLD_SESSION => session::hold(),
         Some(request) if request == RUN_COMMAND => {
@@ -43,6 +54,26 @@ pub(crate) fn main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
         }
         _ => refuse(&Fault::new("run a command", "the request is unknown")).into(),
     }
+}
+
+/// The fields of `/proc/PID/stat` behind the name that say where the arguments lie (proc_pid_stat(5): 48 and 49; the
+/// first one behind the name is 3).
+const ARGUMENTS_AT: usize = 48 - 3;
+
+/// Takes what follows the request out of what is seen of this process: a command such as `pgrep -f vite || echo none`
+/// would find its own launcher. What was read of the arguments before stays.
+fn hide_arguments() -> io::Result<()> {
+    let stat = fs::read_to_string("/proc/self/stat")?;
+    let fields = stat.rsplit_once(')').map(|(_, fields)| fields).unwrap_or_default();
+    let mut places = fields.split_whitespace().skip(ARGUMENTS_AT).map(str::parse::<u64>);
+    let (Some(Ok(start)), Some(Ok(end))) = (places.next(), places.next()) else {
+        return Err(io::ErrorKind::InvalidData.into());
+    };
+    let kept: usize = env::args_os().take(2).map(|word| word.len() + 1).sum();
+    let start = start.saturating_add(kept.try_into().unwrap_or(u64::MAX));
+    let hidden = usize::try_from(end.saturating_sub(start)).unwrap_or_default();
+    let memory = OpenOptions::new().write(true).open("/proc/self/mem")?;
+    memory.write_all_at(&vec![0; hidden], start)
 }
 
 fn run(args: &mut impl Iterator<Item = OsString>) -> Result<ExitCode, Fault> {

@@ -344,6 +344,40 @@ pub(crate) fn processes_with(mark: &str) -> usize {
         .count()
 }
 
+/// The launchers among what the process `first` and its children have started. Of their arguments only the request is
+/// seen.
+pub(crate) fn launchers_of(first: u32) -> Vec<u32> {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let parents: Vec<(u32, u32)> = processes
+        .filter_map(|entry| {
+            let process = entry.file_name().to_str()?.parse().ok()?;
+            let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
+            let parent = stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()?;
+            Some((process, parent))
+        })
+        .collect();
+    let mut members = vec![first];
+    let mut at = 0;
+    while let Some(member) = members.get(at).copied() {
+        members.extend(parents.iter().filter(|(_, parent)| *parent == member).map(|(it, _)| *it));
+        at += 1;
+    }
+    let is_launcher = |process: &u32| {
+        let line = fs::read_to_string(format!("/proc/{process}/cmdline")).unwrap_or_default();
+        line.contains("walls:")
+    };
+    members.into_iter().filter(is_launcher).collect()
+}
+
+/// Whether any of these processes still runs.
+pub(crate) fn is_any_alive(processes: &[u32]) -> bool {
+    processes.iter().any(|process| {
+        let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().next());
+        state.is_some_and(|state| state != "Z")
+    })
+}
+
 /// Waits until a condition holds, for as long as a loaded machine may need.
 pub(crate) fn eventually(condition: impl Fn() -> bool) -> bool {
     (0..500).any(|_| {

@@ -1,8 +1,8 @@
 //! A launcher that got ready before its command was known: the same walls, whatever happens meanwhile.
 
-use std::{fs, os::unix::fs::symlink, process::Stdio};
+use std::{fs, os::unix::fs::symlink, process::Stdio, time::Duration};
 
-use crate::cell::{Cell, Outcome, eventually, is_walled, processes_with};
+use crate::cell::{Cell, Outcome, eventually, is_any_alive, is_walled, launchers_of};
 
 /// Runs a script by a spare launcher, after `meanwhile` has happened.
 fn after(cell: &Cell, meanwhile: &str, script: &str) -> Outcome {
@@ -104,19 +104,25 @@ fn it_ends_with_its_owner_and_when_no_command_comes() {
     if !is_walled() {
         return;
     }
-    let mark = format!("/{}/spare", std::process::id());
-    let cell = Cell::new().with(&[&format!("hide={mark}")]);
+    let cell = Cell::new();
     // The first waits in vain for an owner that is killed, the second for one that says nothing.
     let mut owner =
         cell.inside_with(&["spare", "meanwhile=touch $OUT/up; exec sleep 20 2> /dev/null"], "true");
     let mut owner = owner.stdout(Stdio::null()).spawn().unwrap();
     assert!(eventually(|| cell.outside.join("up").exists()));
-    assert!(processes_with(&mark) >= 4, "the owner, the launcher, and two that it has ready");
+    let all = launchers_of(owner.id());
+    assert!(all.len() >= 3, "the launcher, and two that it has ready: {all:?}");
     owner.kill().unwrap();
     owner.wait().unwrap();
-    assert!(eventually(|| processes_with(&mark) == 0));
+    assert!(eventually(|| !is_any_alive(&all)));
     fs::remove_file(cell.outside.join("up")).unwrap();
-    assert!(cell.inside_with(&["spare", "silent"], "touch $OUT/up").status().is_ok());
-    assert!(eventually(|| processes_with(&mark) == 0));
+    let mut silent = cell.inside_with(&["spare", "silent"], "touch $OUT/up").spawn().unwrap();
+    let mut all = Vec::new();
+    while silent.try_wait().unwrap().is_none() {
+        all.extend(launchers_of(silent.id()));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(!all.is_empty(), "nothing was started");
+    assert!(eventually(|| !is_any_alive(&all)));
     assert!(!cell.outside.join("up").exists());
 }

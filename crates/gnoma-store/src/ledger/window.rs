@@ -148,13 +148,14 @@ fn rolled(connection: &Connection, pool: i64, start: i64) -> Result<Amount> {
         .in_words()?;
     let first = start.saturating_add(1).max(begins_ms(kept));
     let sql = format!("SELECT {SUMS} FROM spent WHERE pool = ?1 AND at_ms >= ?2");
-    let calls = sum(connection, &sql, [pool, first])?;
+    let mut calls = sum(connection, &sql, [pool, first])?;
     let day = day_of(start.saturating_add(1));
     if day >= kept {
         return Ok(calls);
     }
     let sql = format!("SELECT {SUMS} FROM pool_day WHERE pool = ?1 AND day >= ?2 AND day < ?3");
-    Ok(both(calls, sum(connection, &sql, [pool, day, kept])?))
+    calls.add(&sum(connection, &sql, [pool, day, kept])?);
+    Ok(calls)
 }
 
 fn days_from(connection: &Connection, pool: i64, day: i64) -> Result<Amount> {
@@ -167,15 +168,4 @@ fn sum(connection: &Connection, sql: &str, values: impl Params) -> Result<Amount
         .prepare_cached(sql)
         .and_then(|mut add| add.query_row(values, |row| amount(row, 0)))
         .in_words()
-}
-
-fn both(one: Amount, other: Amount) -> Amount {
-    Amount {
-        requests: one.requests.saturating_add(other.requests),
-        input: one.input.saturating_add(other.input),
-        output: one.output.saturating_add(other.output),
-        micro_usd: one.micro_usd.saturating_add(other.micro_usd),
-        cached: one.cached.saturating_add(other.cached),
-        ..Amount::default()
-    }
 }

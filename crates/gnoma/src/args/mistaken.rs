@@ -201,11 +201,13 @@ pub(crate) fn unknown_slash(args: &TurnArgs, line: &[String], own: &[String]) ->
     if is_known || may_be || is_said_to_be_a_prompt(args, line) {
         return None;
     }
-    let known = own.iter().map(String::as_str).chain(SLASHED.iter().copied());
-    let near = nearest(&name.to_lowercase(), known);
-    // A prompt that is quoted as a whole may begin with anything but a slip.
+    // A prompt that is quoted as a whole may begin with anything but a slip in the name of one's own command, and a
+    // route or a folder of a program (`/health is broken`) begins a sentence as well.
     let is_quoted = args.words.first().is_some_and(|word| word.contains(char::is_whitespace));
-    if is_quoted && near.is_none() {
+    let builtin = if is_quoted { [].iter() } else { SLASHED.iter() };
+    let known = own.iter().map(String::as_str).chain(builtin.copied());
+    let near = nearest(&name.to_lowercase(), known);
+    if near.is_none() && (is_quoted || args.words.len() > 1) {
         return None;
     }
     let near = near.map_or_else(String::new, |near| format!("; did you mean `/{near}`?"));
@@ -317,9 +319,13 @@ fn follows(first: &str, second: &str, more: &[String]) -> bool {
         [] => true,
         [third, ..] => command.find_subcommand(third).is_some(),
     });
-    let has_arguments = verbs::are_arguments(more.iter().map(String::as_str));
+    let arguments = || more.iter().map(String::as_str);
+    let has_arguments = !is_last
+        && verbs::are_arguments(arguments())
+        && (more.len() == 1 && verbs::is_lone_word(&second)
+            || verbs::look_like_arguments(arguments()));
     (NOUNS.contains(&first) && has_arguments && verbs::is_verb(&second))
-        || (NOUNS.contains(&first) && is_last && verbs::is_line_word(&second))
+        || (NOUNS.contains(&first) && is_last && verbs::is_lone_word(&second))
         || (takes_provider.contains(&first) && is_provider)
         || (is_command && ["help", "ls", "setup"].contains(&first))
         || (["get", "set"].contains(&first) && second.contains('.') && !second.ends_with('.'))
@@ -423,6 +429,9 @@ mod tests {
             "gnoma|sessions are lost when the disk is full: why?",
             "gnoma|set|the|port",
             "gnoma|model|the|data",
+            "gnoma|model|test",
+            "gnoma|hooks|test",
+            "gnoma|settings|reset",
             "gnoma|list|all|todos",
             "gnoma|init|a|git|repository",
             "gnoma|provide|an|example",
@@ -452,7 +461,7 @@ mod tests {
             ("gnoma|/fxi|42", "there is no command `/fxi`; did you mean `/fix`?"),
             ("gnoma|/reviw", "did you mean `/review`?"),
             ("gnoma|/redoo", "did you mean `/redo`?"),
-            ("gnoma|/nosuch|it", "there is no command `/nosuch`\n"),
+            ("gnoma|/nosuch", "there is no command `/nosuch`\n"),
             ("gnoma|/fxi 42", "did you mean `/fix`?"),
         ] {
             let said = unknown(line).unwrap_or_else(|| panic!("{line}"));
@@ -466,6 +475,10 @@ mod tests {
             "gnoma|-p|/fxi|42",
             "gnoma|/server:prompt",
             "gnoma|/nobody knows this",
+            "gnoma|/config is wrong in the docs",
+            "gnoma|/modl is wrong",
+            "gnoma|/health|endpoint|broken",
+            "gnoma|/v1|route|is|slow",
             "gnoma|what|is|/fxi",
         ] {
             assert_eq!(unknown(line), None, "{line}");

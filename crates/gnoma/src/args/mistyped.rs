@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 
 use clap::{Command, CommandFactory as _, Parser as _, error::ErrorKind};
-use gnoma_config::nearest;
+use gnoma_config::{is_slip_of, nearest};
 
 use super::{
     Args,
@@ -89,9 +89,15 @@ impl SplitLine<'_> {
         }
         let arguments: Vec<String> =
             more.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-        let words = arguments.iter().map(String::as_str).filter(|word| !word.starts_with('-'));
-        let is_verb = verbs::is_verb(next) && verbs::are_arguments(words);
-        let slip = self.nearly_written(command, next);
+        let words: Vec<_> =
+            arguments.iter().map(String::as_str).filter(|word| !word.starts_with('-')).collect();
+        let are_arguments = verbs::are_arguments(words.iter().copied());
+        let synonym = verbs::synonym(next, command);
+        // One plain word may be the name that the verb is about.
+        let takes_name = synonym.is_some() && words.len() < 2;
+        let is_command = takes_name || verbs::look_like_arguments(words.iter().copied());
+        let is_verb = verbs::is_verb(next) && are_arguments && is_command;
+        let slip = self.nearly_written(command, next).filter(|_| are_arguments);
         if !is_verb && slip.is_none() {
             return None;
         }
@@ -101,7 +107,7 @@ impl SplitLine<'_> {
             .find(|(of, verbs, _)| *of == name && verbs.contains(&lower.as_str()))
             .map(|(_, _, instead)| format!(". {instead}"));
         // `uninstall` is nearly `install`, and means the opposite.
-        let meant = verbs::synonym(next, command).or(slip);
+        let meant = synonym.or(slip);
         let told = instead.unwrap_or_else(|| match meant {
             Some(meant) => {
                 let takes_more = meant.get_positionals().next().is_some() && !arguments.is_empty();
@@ -118,7 +124,7 @@ impl SplitLine<'_> {
     fn nearly_written<'a>(&self, command: &'a Command, written: &str) -> Option<&'a Command> {
         let subs = command.get_subcommands().filter(|sub| !sub.is_hide_set());
         let names = subs.flat_map(|sub| sub.get_all_aliases().chain([sub.get_name()]));
-        let meant = nearest(&written.to_lowercase(), names)?;
+        let meant = nearest(&written.to_lowercase(), names).filter(|it| is_slip_of(written, it))?;
         let as_typed = OsString::from(meant);
         let rest = self.rest.iter().skip(1);
         let line = self.line([self.first, &as_typed].into_iter().chain(rest));
@@ -129,7 +135,8 @@ impl SplitLine<'_> {
         command.find_subcommand(meant).filter(|_| is_command)
     }
 
-    /// What is wrong with `help` and words behind it that are no command and no sentence.
+    /// What is wrong with `help` and a word behind it that is nearly a command. Other words are what help is wanted
+    /// with.
     fn mistyped_help(&self, root: &Command) -> Option<String> {
         let words: Vec<&str> = self.rest.iter().filter_map(|word| word.to_str()).collect();
         if !verbs::are_arguments(words.iter().copied())
@@ -144,7 +151,8 @@ impl SplitLine<'_> {
                 continue;
             }
             let subs = command.get_subcommands().filter(|sub| !sub.is_hide_set());
-            let near = nearest(&word.to_lowercase(), subs.map(Command::get_name));
+            let near = nearest(&word.to_lowercase(), subs.map(Command::get_name))
+                .filter(|near| is_slip_of(word, near));
             let is_last = depth + 1 == words.len();
             if let Some(told) = reserved(word, &[]).filter(|_| depth == 0 && is_last) {
                 return Some(told);
@@ -152,9 +160,6 @@ impl SplitLine<'_> {
             return match (depth, near) {
                 (0, Some(near)) => {
                     Some(format!("there is no command `{word}`; did you mean `gnoma help {near}`?"))
-                }
-                (0, None) if is_last => {
-                    Some(format!("there is no command `{word}`; `gnoma --help` lists them"))
                 }
                 (0, None) => None,
                 _ if !command.has_subcommands() => None,
@@ -209,7 +214,6 @@ mod tests {
     #[test]
     fn help_names_what_is_no_command() {
         for (line, told) in [
-            ("gnoma help nosuch", "there is no command `nosuch`; `gnoma --help`"),
             ("gnoma help sesions", "did you mean `gnoma help sessions`?"),
             ("gnoma help sesions list", "did you mean `gnoma help sessions`?"),
             ("gnoma help sessions lst", "did you mean `gnoma help sessions list`?"),
@@ -232,6 +236,17 @@ mod tests {
             "gnoma help me",
             "gnoma help me with this",
             "gnoma help fix tests",
+            "gnoma help fix",
+            "gnoma help tests",
+            "gnoma help bitte",
+            "gnoma help README",
+            "gnoma config remove dead code",
+            "gnoma config test failures",
+            "gnoma config sets wrong port",
+            "gnoma router login page",
+            "gnoma agents run parallel",
+            "gnoma task stop button",
+            "gnoma sessions expire early",
             "gnoma config is broken",
             "gnoma config update the docs",
             "gnoma config check fails",

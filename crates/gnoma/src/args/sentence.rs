@@ -7,6 +7,7 @@
 use std::{ffi::OsString, path::Path};
 
 use clap::{Command, CommandFactory as _, Parser as _, error::ErrorKind};
+use gnoma_config::is_slip_of;
 
 use super::{
     Args,
@@ -18,6 +19,8 @@ use super::{
 
 /// The commands that show what a group has, in the order in which they are looked for.
 const LISTS: [&str; 3] = ["list", "show", "stats"];
+/// Prints a page of the manual.
+const MAN: &str = "man";
 /// Stands for standard input.
 const STDIN: &str = "-";
 /// The commands of other assistants, which take a prompt of their own.
@@ -155,15 +158,22 @@ impl SplitLine<'_> {
                 let takes_words = leaf.has_subcommands() || leaf.get_positionals().next().is_some();
                 !takes_words && more.len() > 1
             }
-            None if more.is_empty() && verbs::is_line_word(next) => false,
+            None if more.is_empty() && verbs::is_lone_word(next) => false,
             None if command.has_subcommands() => self.mistyped_subcommand(command).is_none(),
             None => {
                 let is_wrong_value = more.is_empty()
                     && matches!(error.kind(), ErrorKind::InvalidValue | ErrorKind::ValueValidation);
-                !is_wrong_value && !words.iter().all(|word| is_argument(word))
+                // `gnoma man` takes the name of a command, and nothing that is far from one.
+                let names_nothing = command.get_name() == MAN && !is_nearly_a_command(next, root);
+                (!is_wrong_value || names_nothing) && !words.iter().all(|word| is_argument(word))
             }
         }
     }
+}
+
+/// Whether a word is the name of a command, or that name with a slip in it.
+fn is_nearly_a_command(word: &str, root: &Command) -> bool {
+    root.get_subcommands().any(|command| is_slip_of(word, command.get_name()))
 }
 
 /// A path or a number: nobody begins a sentence like that.
@@ -287,6 +297,11 @@ mod tests {
             "gnoma|fix|the|config",
             "gnoma|explain|the|mcp|protocol",
             "gnoma|update|dependencies",
+            "gnoma|update|all",
+            "gnoma|web|search",
+            "gnoma|doctor|test",
+            "gnoma|serve|test",
+            "gnoma|man|page",
             "gnoma|man|pages|for|it",
             "gnoma|--model|x/y|config|is|broken",
             "gnoma|config|is|broken|--model|x/y",
@@ -339,7 +354,7 @@ mod tests {
             "gnoma|plugin|uninstall|x",
             "gnoma|update|now",
             "gnoma|doctor|check",
-            "gnoma|man|foo",
+            "gnoma|man|sesions",
             "gnoma|man|sessions",
             "gnoma|mcp|ls",
             "gnoma|models|gpt",

@@ -3,7 +3,7 @@
 use clap::Command;
 
 /// Verbs that mean the same, each list in the order in which one is suggested for another.
-const SYNONYMS: [&[&str]; 19] = [
+const SYNONYMS: [&[&str]; 21] = [
     &["list", "ls", "lst", "all", "show", "stats"],
     &[
         "show", "get", "view", "info", "describe", "details", "inspect", "cat", "print", "explain",
@@ -15,20 +15,46 @@ const SYNONYMS: [&[&str]; 19] = [
     &["set", "edit", "change", "modify", "configure", "put"],
     &["rename", "mv", "move"],
     &["validate", "check", "verify", "lint", "test", "scan"],
-    &["test", "check", "ping", "status", "validate", "list"],
+    &["test", "check", "ping", "status", "validate"],
     &["update", "upgrade", "refresh", "pull"],
     &["export", "dump", "backup"],
     &["import", "load", "restore"],
     &["search", "find", "grep"],
     &["fork", "copy", "cp", "clone", "duplicate"],
-    &["trust", "approve", "allow", "enable", "revoke", "disable", "deny"],
+    &["trust", "approve", "allow", "enable"],
+    &["revoke", "disable", "deny"],
     &["login", "logout", "auth", "signin"],
     &["reset", "clear", "prune"],
-    &["serve", "run", "start", "exec", "stop", "restart", "kill"],
+    &["serve", "run", "start", "exec", "restart"],
+    &["stop", "kill"],
     &["stats", "status", "usage", "list"],
 ];
-/// What else stands alone behind a command's name and is no beginning of a sentence.
-const ARGUMENTS: [&str; 5] = ["now", "today", "yesterday", "latest", "help"];
+/// Words that, alone behind a command's name, are no sentence together with it.
+const LONE_WORDS: [&str; 23] = [
+    "list",
+    "ls",
+    "show",
+    "get",
+    "set",
+    "add",
+    "remove",
+    "rm",
+    "delete",
+    "install",
+    "uninstall",
+    "enable",
+    "disable",
+    "edit",
+    "check",
+    "start",
+    "stop",
+    "status",
+    "now",
+    "today",
+    "yesterday",
+    "latest",
+    "help",
+];
 /// More words than these after a verb are a sentence.
 const MAX_ARGUMENTS: usize = 3;
 /// Words that make a sentence of those around them.
@@ -47,9 +73,17 @@ pub(super) fn is_verb(word: &str) -> bool {
     SYNONYMS.iter().any(|verbs| verbs.contains(&word.as_str()))
 }
 
-/// Whether a word alone behind a command's name means the command, and does not continue a sentence.
-pub(super) fn is_line_word(word: &str) -> bool {
-    is_verb(word) || ARGUMENTS.contains(&word.to_lowercase().as_str())
+/// Whether a word alone behind the name of a command or of a thing means a command: `doctor check` does, `web search`
+/// does not.
+pub(super) fn is_lone_word(word: &str) -> bool {
+    LONE_WORDS.contains(&word.to_lowercase().as_str())
+}
+
+/// Whether words have the form of arguments, as `2026`, `a.txt` and `tui.vim` have it. A plain word has not: what
+/// stands behind `config remove` in `config remove dead code` continues a sentence.
+pub(super) fn look_like_arguments<'a>(words: impl IntoIterator<Item = &'a str>) -> bool {
+    let marks = |c: char| c.is_ascii_digit() || "./=_:".contains(c);
+    words.into_iter().all(|word| word.trim_end_matches(['.', ':']).contains(marks))
 }
 
 /// Whether words can be the arguments of a command: a few, and none that only sentences have.

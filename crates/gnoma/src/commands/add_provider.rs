@@ -102,7 +102,7 @@ fn described(
     let provider = &project.routing.provider;
     // One that is configured can be repaired, whatever it is called.
     if !provider.endpoints.contains_key(&name) {
-        refuse_name(&name)?;
+        providers::check_name(&name)?;
     }
     let known = KNOWN.iter().find(|known| known.name == name);
     let has_address = args.address.is_some()
@@ -139,18 +139,6 @@ fn described(
 
 fn names() -> String {
     KNOWN.iter().map(|known| known.name).collect::<Vec<_>>().join(", ")
-}
-
-/// Refuses a name that could not be written in front of a model, or as a key of the settings.
-fn refuse_name(name: &str) -> Result<(), HostError> {
-    let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if !name.is_empty() && name.chars().all(fits) {
-        return Ok(());
-    }
-    let name = name.escape_debug();
-    Err(HostError::usage(format!(
-        "`{name}` was not added: a name has letters, digits, `-` and `_`"
-    )))
 }
 
 fn example(name: &str) -> &'static str {

@@ -40,11 +40,11 @@ pub(crate) async fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<
             (spec, loaded, Some(error))
         }
     };
-    let mut unbuilt = gnoma_host::wire::idle(&spec);
+    let foreign = gnoma_host::wire::idle(&spec);
     let lowered = Lowered::from(loaded);
     let project =
         Project::with(spec.clone(), lowered.clone(), report::notices(), Shared::default())?;
-    unbuilt.extend(unused_settings::find(&project));
+    let unused = unused_settings::find(&project);
     let Lowered { guard, keeping, .. } = lowered;
     let trials = gnoma_host::guarding::trials(&guard, &project.places, &spec, Vec::new());
     let SessionSpec { folder, environment, .. } = spec;
@@ -69,7 +69,7 @@ pub(crate) async fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<
         line(&mut text, why.is_none(), "trials", why.as_deref().unwrap_or(note));
     }
     added(&project, &mut text);
-    idle(&unbuilt, &mut text);
+    idle(&foreign, &unused, &mut text);
     privacy(keeping.privacy.incognito, &mut text);
     let readable =
         sessions::sessions(&project).await.map(|_| ()).map_err(|error| error.to_string());
@@ -207,21 +207,25 @@ fn unasked(strength: Strength) -> (bool, &'static str) {
 
 /// Says what people added.
 fn added(project: &Project, text: &mut String) {
-    let (found, faults) = extend::summary(project);
+    let (found, faults, unsupported) = extend::summary(project);
     let _infallible = writeln!(text, "\nextensions\n{HOLDS}{found}");
-    for fault in faults {
-        let _infallible = writeln!(text, "{FAULT}{fault}");
+    for (mark, lines) in [(FAULT, faults), (TURNED_OFF, unsupported)] {
+        for said in lines {
+            let _infallible = writeln!(text, "{mark}{said}");
+        }
     }
 }
 
-/// Names what is configured and does nothing.
-fn idle(unbuilt: &[String], text: &mut String) {
-    if unbuilt.is_empty() {
+/// Names what is configured and does nothing: settings of other agents, and own ones that name nothing.
+fn idle(foreign: &[String], unused: &[String], text: &mut String) {
+    if foreign.is_empty() && unused.is_empty() {
         return;
     }
     text.push_str("\nconfigured, but without effect\n");
-    for said in unbuilt {
-        let _infallible = writeln!(text, "{FAULT}{said}");
+    for (mark, lines) in [(FAULT, unused), (TURNED_OFF, foreign)] {
+        for said in lines {
+            let _infallible = writeln!(text, "{mark}{said}");
+        }
     }
 }
 

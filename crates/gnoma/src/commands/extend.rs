@@ -132,7 +132,7 @@ pub(super) fn all(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> 
 }
 
 /// How much is found, and what does not work of it, for `gnoma doctor`.
-pub(super) fn summary(project: &Project) -> (String, Vec<String>) {
+pub(super) fn summary(project: &Project) -> (String, Vec<String>, Vec<String>) {
     let places = extensions::places(project);
     let (hooks, idle) = extensions::found_hooks(project);
     let (skills, skill_faults) = find_skills(&places);
@@ -155,10 +155,8 @@ pub(super) fn summary(project: &Project) -> (String, Vec<String>) {
         text.push_str(&format!("; {waiting} skills wait for `gnoma trust`"));
     }
     let plugin_faults = plugins::told(project);
-    let fields = extensions::unsupported_fields(&places);
-    let faults =
-        [idle, skill_faults, command_faults, agent_faults, server_faults, plugin_faults, fields];
-    (text, faults.into_iter().flatten().collect())
+    let faults = [idle, skill_faults, command_faults, agent_faults, server_faults, plugin_faults];
+    (text, faults.into_iter().flatten().collect(), extensions::unsupported_fields(&places))
 }
 
 /// All that is found, a line each.

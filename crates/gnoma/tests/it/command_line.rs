@@ -26,9 +26,8 @@ async fn mistyped_commands_are_not_sent_to_a_model() {
         (&["guard", "check", "a.txt"], "did you mean `gnoma guard scan a.txt`?"),
         (&["hooks", "list"], "`gnoma extensions`"),
         (&["usage", "today"], "gnoma -- usage today"),
-        (&["man", "foo"], "there is no command `foo`"),
+        (&["man", "sesions"], "there is no command `sesions`"),
         (&["update", "now"], "gnoma -- update now"),
-        (&["help", "nosuch"], "there is no command `nosuch`"),
         (&["help", "sesions"], "did you mean `gnoma help sessions`?"),
         (&["/nosuch"], "there is no command `/nosuch`"),
     ] {
@@ -105,7 +104,7 @@ async fn names_and_keys_of_providers_are_checked() {
     let address = ["--address", "http://127.0.0.1:1/v1", "--untested"];
     for name in ["", " ", "../x", "a/b", "my server"] {
         let said = refused(&world, &[&["providers", "add", name][..], &address].concat()).await;
-        assert!(said.contains("a name has letters, digits, `-` and `_`"), "{name}: {said}");
+        assert!(said.contains("the name of a provider has no blanks, slashes"), "{name}: {said}");
     }
     let said = refused(&world, &["providers", "add", "minstral"]).await;
     assert!(said.contains("there is no provider `minstral`; did you mean `mistral`?"), "{said}");

@@ -176,6 +176,8 @@ async fn commands_about_processes_and_ports_answer_about_the_machine() {
             "runs".into(),
         ),
         ("pgrep", format!("pgrep . | grep -cx {own}"), "1".into()),
+        // Nothing of gnoma's own has the words of the command among its arguments.
+        ("pgrep", "pgrep -fc of-nobody-4711".into(), "Exit code 1\n0".into()),
         ("ss", format!("ss -ltn | grep -c ':{port} ' || echo none"), "1".into()),
         ("grep", format!("grep -c . /proc/{own}/comm"), "1".into()),
     ] {

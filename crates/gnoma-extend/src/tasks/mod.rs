@@ -9,6 +9,7 @@ mod fault;
 mod find;
 mod plan;
 mod record;
+pub mod repetition;
 mod schema;
 mod session;
 mod steps;

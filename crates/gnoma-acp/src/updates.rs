@@ -13,9 +13,6 @@ use serde_json::Value;
 
 use crate::{calls::Calls, json::json, params::ClientCapabilities};
 
-/// How a message begins that gnoma said in the person's place.
-const SYSTEM_NOTE: &str = "[system] ";
-
 /// Turns the events of one session into updates.
 #[derive(Debug, Default)]
 pub(crate) struct Translator {
@@ -102,7 +99,7 @@ impl Translator {
 
     /// A message of a person, for clients that did not send it themselves.
     pub(crate) fn person(&mut self, message: &Message, out: &mut Vec<Value>) {
-        if is_note(message) {
+        if message.is_system_note() {
             return;
         }
         self.message += 1;
@@ -240,11 +237,6 @@ pub(crate) fn plan(steps: &[PlanStep]) -> Value {
         json!({ "content": step.text, "priority": "medium", "status": status })
     };
     json!({ "sessionUpdate": "plan", "entries": steps.iter().map(entry).collect::<Vec<_>>() })
-}
-
-/// Whether gnoma said it in the person's place.
-pub(crate) fn is_note(message: &Message) -> bool {
-    message.text_content().starts_with(SYSTEM_NOTE)
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! What a key that a person names means, before anything is known about its value.
 
+use gnoma_core::suggest::nearest;
 use toml_edit::Key;
 
 use crate::{
     key::KeyPath,
     schema::{self, KnownKey, ROWS, Row},
-    suggest,
 };
 
 /// What a key is.
@@ -45,7 +45,7 @@ fn unknown(key: &str) -> String {
     let paths = ROWS.iter().filter(|row| row.is_single()).map(|row| row.path);
     // People leave the section out.
     let by_name = ROWS.iter().find(|row| row.path.rsplit('.').next() == Some(key));
-    let near = by_name.map(|row| row.path).or_else(|| suggest::nearest(key, paths));
+    let near = by_name.map(|row| row.path).or_else(|| nearest(key, paths));
     let near = near.map_or_else(
         || "`gnoma config show` lists those that are set, docs/configuration.md all".to_owned(),
         |near| format!("did you mean `{near}`?"),

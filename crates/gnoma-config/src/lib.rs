@@ -31,12 +31,12 @@ pub mod save;
 pub mod schema;
 mod sense;
 pub mod settings;
-mod suggest;
 mod text;
 mod tree;
 pub mod trust;
 mod value;
 
+pub use gnoma_core::suggest::{is_slip_of, nearest};
 pub use toml;
 
 pub use crate::{
@@ -47,6 +47,5 @@ pub use crate::{
     paths::project_root,
     schema::wrong_address,
     settings::{Protocol, Settings},
-    suggest::{is_slip_of, nearest},
     text::{Position, Snippet},
 };

@@ -6,6 +6,8 @@
 
 use std::ops::Range;
 
+use gnoma_core::suggest::nearest;
+
 use crate::{
     expand::{Environment, ExpandError, first_variable},
     finding::{Finding, Origin, Place, Report, Severity},
@@ -14,7 +16,6 @@ use crate::{
     layer::{Entry, Layer},
     mistakes,
     schema::{self, KnownKey, Refusal, Row},
-    suggest,
     text::{Snippet, SourceText},
     tree::{Field, Node, Tree},
 };
@@ -325,12 +326,12 @@ fn hint_for_unknown(path: &KeyPath) -> Option<String> {
         // The section is the one that is unknown.
         return hint_for_unknown(&parent);
     }
-    if let Some(near) = suggest::nearest(name, siblings.iter().copied()) {
+    if let Some(near) = nearest(name, siblings.iter().copied()) {
         return Some(format!("did you mean `{}`?", parent.with(near)));
     }
     let last_step = |row: &Row| row.path.rsplit('.').next();
     let singles = || schema::ROWS.iter().filter(|row| row.is_single());
-    let near = suggest::nearest(name, singles().filter_map(last_step));
+    let near = nearest(name, singles().filter_map(last_step));
     let elsewhere = singles().find(|row| near.is_some() && last_step(row) == near);
     match elsewhere {
         Some(row) => Some(format!("did you mean `{}`?", row.path)),

@@ -7,6 +7,7 @@
 //! ([`Provider`], [`Tool`]); no IO, no
 //! clock, no runtime.
 
+pub mod branch_name;
 pub mod call_arguments;
 pub mod cut;
 pub mod diff;
@@ -28,12 +29,15 @@ pub mod plan;
 pub mod price;
 pub mod protocol;
 pub mod provider;
+pub mod quantity;
 pub mod secret;
 pub mod session;
+pub mod shell_line;
 pub mod sort;
 mod stop;
 pub mod store;
 pub mod stream;
+pub mod suggest;
 pub mod system_error;
 pub mod terminal_text;
 mod thinking;
@@ -45,8 +49,8 @@ pub use self::thinking::ThinkingMode;
 pub use error::{ErrorKind, ProviderError};
 pub use json::RawJson;
 pub use message::{
-    CallId, Content, Image, Message, ModelRef, Redacted, ResultPart, Role, Text, Thinking,
-    ToolCall, ToolResult,
+    CallId, Content, Image, Message, ModelRef, Redacted, ResultPart, Role, SYSTEM_NOTE, Text,
+    Thinking, ToolCall, ToolResult,
 };
 pub use price::Price;
 pub use provider::{

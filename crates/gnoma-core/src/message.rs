@@ -52,6 +52,9 @@ impl fmt::Display for CallId {
     }
 }
 
+/// The beginning of a message that gnoma, and no person, has put into the user's place.
+pub const SYSTEM_NOTE: &str = "[system] ";
+
 /// The model that wrote a message: decides which opaque parts may be sent back.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -429,6 +432,12 @@ impl Message {
             }
         }
         out
+    }
+
+    /// Returns whether gnoma, and no person, has put the message into the user's place.
+    #[must_use]
+    pub fn is_system_note(&self) -> bool {
+        matches!(self.content.first(), Some(Content::Text(text)) if text.text.starts_with(SYSTEM_NOTE))
     }
 }
 

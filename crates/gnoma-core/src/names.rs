@@ -157,7 +157,7 @@ pub fn escape_path(path: &Path) -> String {
 }
 
 /// Whether a screen shows nothing for a letter, or something else than a letter.
-fn is_unseen(letter: char) -> bool {
+pub(crate) fn is_unseen(letter: char) -> bool {
     letter.is_control() || (letter.is_whitespace() && letter != ' ') || is_invisible(letter)
 }
 

@@ -7,6 +7,12 @@ use crate::usage::Usage;
 /// Tokens a price is per.
 const PER_TOKENS: u128 = 1_000_000;
 
+/// Writes a sum of micro-dollars for people, to a hundredth of a cent: `$0.0042`.
+#[must_use]
+pub fn format_usd(micro_usd: u64) -> String {
+    format!("${}.{:04}", micro_usd / 1_000_000, micro_usd % 1_000_000 / 100)
+}
+
 /// What a model costs, in micro-dollars per million tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]

@@ -172,7 +172,8 @@ pub enum Command {
     },
     /// Undo the last compaction. Only between turns.
     UndoCompaction,
-    /// Run a step of a task as a turn of its own. Only between turns.
+    /// Run a step of a task as a turn of its own, once no other turn runs. [`Command::Cancel`] discards a step that
+    /// waits.
     RunStep(StepTurn),
     /// Stop the running turn and keep its work.
     Cancel,

@@ -283,6 +283,9 @@ pub struct Grant {
     /// A command runs outside the sandbox. Only a person grants this, never an argument of the
     /// call.
     pub outside: bool,
+    /// git writes files of the work tree, whatever their names are: a checkout that could not write some of them would
+    /// leave a tree that is neither the old nor the new one.
+    pub writes_tree: bool,
     /// Running the command once more does no harm and says the same.
     pub can_repeat: bool,
     /// Whether a command asks about the machine that it runs on.
@@ -347,6 +350,7 @@ impl Grant {
         self.network |= other.network;
         self.reads_only |= other.reads_only;
         self.outside |= other.outside;
+        self.writes_tree &= other.writes_tree;
         self.can_repeat &= other.can_repeat;
         self.machine = self.machine.max(other.machine);
         self.trial = self.trial.or(other.trial);

@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use gnoma_core::{
-    CallId, Content, Message, RawJson, Role, StopReason, ToolCall, ToolResult, tool::Tier,
+    CallId, Content, Message, RawJson, Role, SYSTEM_NOTE, StopReason, ToolCall, ToolResult,
+    tool::Tier,
 };
 
 use crate::{detect::asks_only, shape::without_form};
@@ -237,21 +238,7 @@ pub(crate) fn without_answer(stop: StopReason, message: Option<&Message>) -> Opt
 /// A note from gnoma to the model in the user's place, marked as such.
 #[must_use]
 pub fn note(text: &str) -> String {
-    format!("[system] {text}")
-}
-
-/// Whether gnoma said it in the person's place.
-#[must_use]
-pub(crate) fn is_note(message: &Message) -> bool {
-    let mark = note("");
-    message.content().first().is_some_and(|first| match first {
-        Content::Text(text) => text.text.starts_with(&mark),
-        Content::Image(_)
-        | Content::Thinking(_)
-        | Content::RedactedThinking(_)
-        | Content::ToolCall(_)
-        | Content::ToolResult(_) => false,
-    })
+    format!("{SYSTEM_NOTE}{text}")
 }
 
 /// The text in place of a summary that could not be made.
@@ -261,7 +248,7 @@ pub(crate) const LEFT_OUT: &str =
 /// Whether a person said it.
 #[must_use]
 pub(crate) fn said(message: &Message) -> bool {
-    message.role() == Role::User && !is_note(message)
+    message.role() == Role::User && !message.is_system_note()
 }
 
 /// The introduction to a text that replaces the beginning of a conversation.

@@ -2,18 +2,12 @@
 //!
 //! Written piece by piece, so that a long session is never in memory as a whole.
 
-use std::{
-    fs::{self, OpenOptions},
-    io::{self, BufWriter, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
-    path::Path,
-};
+use std::path::Path;
 
-use anyhow::Context as _;
 use gnoma_core::store::{ResultId, ResultStore as _, SessionFacts, SessionId, SessionStore as _};
 pub use gnoma_store::export::Format;
 
-use crate::{HostError, Project, Result, clock, past::Past};
+use crate::{HostError, Project, Result, clock, files::NewFile, past::Past};
 
 /// Bytes of a large result that are read at once.
 const SLICE_BYTES: usize = 1 << 20;
@@ -63,27 +57,11 @@ pub async fn export_to_file(
 ) -> Result<SessionId> {
     let past = Past::open(project)?;
     let facts = past.session(session).await?;
-    let unwritten = || format!("cannot write `{}`", file.display());
-    let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
-    let opened = opened.map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => HostError::usage(format!(
-            "`{}` already exists; choose another name, or remove it",
-            file.display()
-        )),
-        _ => anyhow::Error::new(error).context(unwritten()).into(),
-    })?;
-    let mut out = BufWriter::new(opened);
-    let mut write = |piece: &str| {
-        out.write_all(piece.as_bytes()).with_context(unwritten)?;
-        Ok(true)
-    };
-    let written = pieces(&past, &facts, format, &mut write).await;
-    let flushed = written.and_then(|()| Ok(out.flush().with_context(unwritten)?));
-    if flushed.is_err() {
-        // Half a session is no export, and would be in the way of the next.
-        fs::remove_file(file).ok();
-    }
-    flushed.map(|()| facts.id)
+    let mut out = NewFile::create(file)?;
+    let mut write = |piece: &str| out.write(piece.as_bytes()).map(|()| true);
+    pieces(&past, &facts, format, &mut write).await?;
+    out.finish()?;
+    Ok(facts.id)
 }
 
 async fn pieces<E: From<HostError>>(

@@ -1,7 +1,5 @@
 //! What is known of a session before it says anything itself.
 
-use std::path::Path;
-
 use gnoma_config::settings::Provider;
 use gnoma_core::{
     info::{ResumedFrom, SessionInfo},
@@ -10,10 +8,9 @@ use gnoma_core::{
 };
 use gnoma_llm::KNOWN;
 
-use crate::{Folders as _, Project, extensions, files::read, providers, resuming::Used, routing};
-
-/// Most bytes of the file that names the branch.
-const MAX_HEAD_BYTES: u64 = 4096;
+use crate::{
+    Folders as _, Project, branch::current_branch, extensions, providers, resuming::Used, routing,
+};
 
 /// What a status line shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,7 +40,7 @@ pub fn of(project: &Project) -> Facts {
     let window = named.and_then(|name| provider.context.get(name));
     Facts {
         folder: environment.shortened(folder),
-        branch: branch(folder),
+        branch: current_branch(folder, &project.firewall),
         profile: project.keeping.profile.clone(),
         incognito: project.is_incognito(),
         model: named.and_then(|name| model(provider, name)),
@@ -87,21 +84,4 @@ fn model(provider: &Provider, name: &str) -> Option<String> {
     let usual = known.map(|known| known.default_model).filter(|model| !model.is_empty());
     let model = provider.model.as_deref().or(usual)?;
     Some(format!("{name}/{model}"))
-}
-
-/// The branch that is checked out, or the start of the commit; not asked of git, which takes long.
-pub(crate) fn branch(cwd: &Path) -> Option<String> {
-    let git = cwd.ancestors().map(|folder| folder.join(".git")).find(|git| git.exists())?;
-    // Opening a pipe would wait for whoever fills it.
-    let text =
-        |file: &Path| file.is_file().then(|| read(file, MAX_HEAD_BYTES).ok().flatten()).flatten();
-    let git = match text(&git) {
-        // A worktree: the file names the folder.
-        Some(text) => git.parent()?.join(text.strip_prefix("gitdir:")?.trim()),
-        None => git,
-    };
-    let head = text(&git.join("HEAD"))?;
-    let head = head.trim();
-    let branch = head.strip_prefix("ref: refs/heads/").map(str::to_owned);
-    branch.or_else(|| head.get(..8).map(str::to_owned))
 }

@@ -1,10 +1,13 @@
-//! Reading small files of a person's.
+//! Reading small files of a person's, and writing new ones that a person asks for.
 
 use std::{
-    fs::File,
-    io::{self, Read as _},
-    path::Path,
+    fs::{self, File, OpenOptions},
+    io::{self, BufWriter, Read as _, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
 };
+
+use crate::{HostError, Result};
 
 /// A file's text; `None` if there is no such file.
 ///
@@ -21,4 +24,85 @@ pub fn read(path: &Path, max_bytes: u64) -> io::Result<Option<String>> {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, "too large"));
     }
     Ok(Some(text))
+}
+
+/// A new file that a person asks for and that nobody else can read. It is removed unless it is finished: half a file
+/// would be in the way of the next try.
+pub struct NewFile {
+    path: PathBuf,
+    out: BufWriter<File>,
+    is_finished: bool,
+}
+
+impl NewFile {
+    /// Creates the file.
+    ///
+    /// # Errors
+    /// Something already has this name, or the file cannot be created.
+    pub fn create(path: &Path) -> Result<Self> {
+        let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+        let file = opened.map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => HostError::usage(format!(
+                "`{}` already exists; choose another name, or remove it",
+                path.display()
+            )),
+            _ => cannot_write(path, error),
+        })?;
+        Ok(Self { path: path.to_owned(), out: BufWriter::new(file), is_finished: false })
+    }
+
+    /// Appends bytes.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.out.write_all(bytes).map_err(|error| cannot_write(&self.path, error))
+    }
+
+    /// Writes what is buffered, after which the file stays.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn finish(mut self) -> Result<()> {
+        self.out.flush().map_err(|error| cannot_write(&self.path, error))?;
+        self.is_finished = true;
+        Ok(())
+    }
+}
+
+impl Drop for NewFile {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            drop(fs::remove_file(&self.path));
+        }
+    }
+}
+
+fn cannot_write(path: &Path, error: io::Error) -> HostError {
+    anyhow::Error::new(error).context(format!("cannot write `{}`", path.display())).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn new_files_replace_nothing_and_stay_only_if_they_are_finished() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("report.html");
+        let mut file = NewFile::create(&path).unwrap();
+        file.write(b"half").unwrap();
+        drop(file);
+        assert!(!path.exists());
+        let mut file = NewFile::create(&path).unwrap();
+        file.write(b"whole").unwrap();
+        file.finish().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "whole");
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        let Err(error) = NewFile::create(&path) else { panic!("it was replaced") };
+        assert!(error.to_string().contains("already exists; choose another name"), "{error}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "whole");
+    }
 }

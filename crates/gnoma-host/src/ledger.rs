@@ -19,15 +19,35 @@ const ARMS: &str = "arms";
 
 /// The ledger of what is spent, opened when it is first needed.
 pub struct LateLedger {
-    /// Its file; `None` keeps it in memory, for whoever leaves no trace.
-    path: Option<PathBuf>,
+    place: LedgerPlace,
     opened: OnceCell<SqliteLedger>,
     notices: Notices,
 }
 
+/// The place of a ledger.
+#[derive(Clone)]
+enum LedgerPlace {
+    /// Memory, for sessions that leave no trace.
+    Memory,
+    /// A file that is read and written.
+    File(PathBuf),
+    /// A file that is only read, unless it must first be repaired or brought to today's version.
+    FileToRead(PathBuf),
+}
+
 impl LateLedger {
+    /// Returns the ledger in a file; without one, in memory.
     pub(crate) fn new(path: Option<PathBuf>, notices: Notices) -> Self {
-        Self { path, opened: OnceCell::new(), notices }
+        Self::at(path.map_or(LedgerPlace::Memory, LedgerPlace::File), notices)
+    }
+
+    /// Returns the ledger in a file for reading; without one, an empty ledger in memory.
+    pub(crate) fn to_read(path: Option<PathBuf>, notices: Notices) -> Self {
+        Self::at(path.map_or(LedgerPlace::Memory, LedgerPlace::FileToRead), notices)
+    }
+
+    fn at(place: LedgerPlace, notices: Notices) -> Self {
+        Self { place, opened: OnceCell::new(), notices }
     }
 
     /// Forgets how the arms were.
@@ -81,8 +101,8 @@ impl LateLedger {
     async fn get(&self) -> Result<&SqliteLedger, StoreError> {
         self.opened
             .get_or_try_init(|| async {
-                let (path, notices) = (self.path.clone(), self.notices.clone());
-                let opened = spawn_blocking(move || open(path, &notices)).await;
+                let (place, notices) = (self.place.clone(), self.notices.clone());
+                let opened = spawn_blocking(move || open(place, &notices)).await;
                 opened.unwrap_or_else(|_| {
                     let text = "could not open the spending ledger";
                     Err(StoreError::new(StoreErrorKind::Io, text))
@@ -92,8 +112,15 @@ impl LateLedger {
     }
 }
 
-fn open(path: Option<PathBuf>, notices: &Notices) -> Result<SqliteLedger, StoreError> {
-    let Some(path) = path else { return SqliteLedger::in_memory() };
+fn open(place: LedgerPlace, notices: &Notices) -> Result<SqliteLedger, StoreError> {
+    let path = match place {
+        LedgerPlace::Memory => return SqliteLedger::in_memory(),
+        LedgerPlace::File(path) => path,
+        LedgerPlace::FileToRead(path) => match SqliteLedger::open_to_read(&path)? {
+            Some(ledger) => return Ok(ledger),
+            None => path,
+        },
+    };
     let opened = SqliteLedger::open(&path)?;
     if let Some(aside) = opened.set_aside {
         notices.warning(aside);
@@ -132,7 +159,11 @@ impl Ledger for LateLedger {
 impl VitalsStore for LateLedger {
     /// What is only in memory is empty before it is opened.
     fn is_empty(&self) -> bool {
-        !self.opened.initialized() && !self.path.as_ref().is_some_and(|path| path.exists())
+        let exists = match &self.place {
+            LedgerPlace::Memory => false,
+            LedgerPlace::File(path) | LedgerPlace::FileToRead(path) => path.exists(),
+        };
+        !self.opened.initialized() && !exists
     }
 
     fn exchange(&self, exchange: Exchange) -> BoxFuture<'_, Result<(), String>> {

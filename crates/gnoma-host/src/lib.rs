@@ -7,6 +7,8 @@
 mod address_secrets;
 mod agent;
 mod agents;
+mod branch;
+pub mod bug_report;
 pub mod changes;
 mod changing;
 mod child;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gnoma_core::{
-    Message, Role, cut,
+    Message, Role, SYSTEM_NOTE, cut,
     store::{Record, SessionFacts, SessionId},
 };
 use rusqlite::Connection;
@@ -41,10 +41,10 @@ pub(crate) fn close(
     if cut_off.is_empty() {
         return Ok(cut_off);
     }
-    let mut text = String::from(
-        "[system] gnoma ended while these elfs of yours were at work. What they had said and done \
+    let mut text = format!(
+        "{SYSTEM_NOTE}gnoma ended while these elfs of yours were at work. What they had said and done \
          until then is saved, and the files they changed stay changed. To continue one where it \
-         stopped, give `elf.spawn` a task with `resume` set to its id.",
+         stopped, give `elf.spawn` a task with `resume` set to its id."
     );
     for facts in cut_off.iter().take(MAX_NAMED) {
         text.push_str(&format!("\n- {}", told(connection, facts)?));

@@ -3,7 +3,7 @@
 //! The log stays when a database is closed: creating one again, and merging it at the end, would wait for the disk
 //! in each run. To copy a database, copy both files.
 
-use std::{fs, path::Path, time::Duration};
+use std::{fs, os::unix::ffi::OsStrExt as _, path::Path, time::Duration};
 
 use gnoma_core::store::StoreErrorKind;
 use rusqlite::{Connection, OpenFlags, config::DbConfig};
@@ -75,11 +75,39 @@ pub(crate) fn connect(path: &Path, patience: Duration, journal: Journal) -> Resu
 /// A connection that only reads. Its log is read as well; what others write meanwhile is seen where the
 /// system lets them be seen.
 pub(crate) fn connect_to_read(path: &Path, patience: Duration) -> Result<Connection> {
+    let connection = open_read_only(path, patience)?;
+    recognise(&connection)?;
+    Ok(connection)
+}
+
+/// Opens a database of any of our kinds so that nothing can be written through the connection.
+pub(crate) fn open_read_only(path: &Path, patience: Duration) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags).explain()?;
+    read_only(Connection::open_with_flags(path, flags).explain()?, patience)
+}
+
+/// Opens a database that nobody changes, such as one on a read-only file system. SQLite takes no locks then, and needs
+/// no file for those of a log.
+pub(crate) fn open_immutable(path: &Path) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_URI;
+    let mut uri = "file:".to_owned();
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'_' | b'-' => {
+                uri.push(char::from(*byte));
+            }
+            _ => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri.push_str("?immutable=1");
+    read_only(Connection::open_with_flags(uri, flags).explain()?, Duration::ZERO)
+}
+
+fn read_only(connection: Connection, patience: Duration) -> Result<Connection> {
     connection.busy_timeout(patience).explain()?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).explain()?;
-    recognise(&connection)?;
     connection.set_prepared_statement_cache_capacity(64);
     for name in ["cell_size_check", "query_only"] {
         connection

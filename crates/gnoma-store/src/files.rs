@@ -39,18 +39,20 @@ pub(crate) fn is_cut_short(path: &Path) -> bool {
     /// All our databases have pages of this size.
     const PAGE_BYTES: u64 = 4096;
     let length = |path: &Path| fs::metadata(path).map(|facts| facts.len());
-    let has_rest = || {
-        let is_filled = |ending| length(&part(path, ending)).is_ok_and(|length| length > 0);
-        ["-wal", "-journal"].into_iter().any(is_filled)
-    };
     match length(path) {
         Ok(0) => {
             part(path, "-wal").exists()
                 || length(&beside(path, LOCK)).is_ok_and(|length| length > 0)
         }
-        Ok(length) => length < PAGE_BYTES && !has_rest(),
+        Ok(length) => length < PAGE_BYTES && !has_log(path),
         Err(_) => false,
     }
+}
+
+/// Returns whether a write-ahead log or journal beside a database may hold a part of it.
+pub(crate) fn has_log(path: &Path) -> bool {
+    let is_filled = |ending| fs::metadata(part(path, ending)).is_ok_and(|facts| facts.len() > 0);
+    ["-wal", "-journal"].into_iter().any(is_filled)
 }
 
 /// Notes in the lock file that the database beside it has been sound once. Where that cannot be written,

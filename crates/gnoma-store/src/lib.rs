@@ -57,6 +57,7 @@
 
 mod add_import;
 mod backoff;
+pub mod calendar;
 pub mod checkpoint;
 mod child;
 mod create;

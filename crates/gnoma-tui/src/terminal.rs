@@ -19,6 +19,7 @@ use std::{
 use decode::Decoder;
 pub use decode::Heard;
 use output::Output;
+pub use panics::install_panic_hook;
 use reader::Reader;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},

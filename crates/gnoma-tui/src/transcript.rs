@@ -33,8 +33,6 @@ pub use options::TranscriptOptions;
 pub(crate) use reader::OutputReader;
 use thinking::Thinking;
 
-/// Stands before what gnoma says to the model in the person's place.
-pub(crate) const SYSTEM_NOTE: &str = "[system] ";
 /// Longest answer that can be copied; of longer ones the end is kept.
 const MAX_ANSWER_BYTES: usize = 1_048_576;
 
@@ -139,7 +137,7 @@ impl Transcript {
     /// Takes a message of a stored session.
     pub fn past(&mut self, message: &Message) {
         match message.role() {
-            Role::User if message.text_content().starts_with(SYSTEM_NOTE) => self.close_open(),
+            Role::User if message.is_system_note() => self.close_open(),
             Role::User => {
                 self.end_turn();
                 self.person(&said(message));

@@ -42,7 +42,7 @@ pub(crate) use self::{
     plugin::PluginSub,
     router::{RouteArgs, RouterSub},
     sentence::{prompt_hint, rewrite_line},
-    task::{TaskRunArgs, TaskSub},
+    task::{TaskResumeArgs, TaskRunArgs, TaskSub},
     usage::{UsageArgs, UsageSub},
 };
 
@@ -170,8 +170,8 @@ pub(crate) struct TurnArgs {
     #[arg(long)]
     pub fork: bool,
 
-    /// Write a debug log into this file: a line for each step of a session, without what people, models and tools
-    /// wrote.
+    /// Write a debug log into this file, a new one or an earlier log: a line for each step of a session, without what
+    /// people, models and tools wrote.
     #[arg(long, value_name = "FILE", global = true)]
     pub log: Option<PathBuf>,
 
@@ -432,7 +432,12 @@ pub(crate) enum Sub {
     /// Check this machine and the providers: configuration, models, sandbox, folders, programs.
     ///
     /// Exits with 1 if something does not hold (✗), and with 2 if the configuration cannot be used.
-    Doctor,
+    Doctor {
+        /// Write this and more into a new tar archive for a report of a fault: versions, settings without secrets, the
+        /// last debug log without texts. Nothing of conversations.
+        #[arg(long, value_name = "FILE")]
+        bundle: Option<PathBuf>,
+    },
     /// Say how to update and remove this installation of gnoma. Downloads nothing.
     Update,
     /// Print the manual page, or write one for each command.

@@ -18,7 +18,7 @@ const OFF: &str = "off";
 /// `GNOMA_LOG` alone a file in the state folder.
 ///
 /// # Errors
-/// The variable does not name a level.
+/// The variable does not name a level, or the file exists and is not a debug log.
 pub(crate) fn start(file: Option<&Path>, around: &ProcessEnvironment) -> Result<(), HostError> {
     let level = around.var(VARIABLE).filter(|level| !level.is_empty() && *level != OFF);
     let level = match level {
@@ -36,6 +36,7 @@ pub(crate) fn start(file: Option<&Path>, around: &ProcessEnvironment) -> Result<
             path
         }
     };
-    debug_log::install(path, level);
-    Ok(())
+    // The log's hook for panics must be the outer one: while a view has the terminal, the view's hook ends a panic.
+    gnoma_tui::terminal::install_panic_hook();
+    debug_log::install(path, level)
 }

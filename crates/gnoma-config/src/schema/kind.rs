@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use gnoma_core::Secret;
+use gnoma_core::{Secret, suggest::nearest};
 
 use super::form::Form;
 use crate::{
     money::Money,
-    suggest,
     tree::{Node, Tree},
     value::{MAX_DURATION, Value, parse_bytes, parse_duration},
 };
@@ -233,7 +232,7 @@ fn read_word(words: &'static [&'static str], text: &str) -> Result<Value, Refusa
     if let Some(word) = words.iter().find(|word| fold(word) == folded) {
         return Ok(Value::Text((*word).into()));
     }
-    let near = suggest::nearest(text, words.iter().copied());
+    let near = nearest(text, words.iter().copied());
     Err(Refusal {
         message: format!("cannot be `{}`: it is one of {}", text.escape_debug(), words.join(", ")),
         hint: near.map(|word| format!("did you mean `{word}`?")),

@@ -24,9 +24,10 @@ pub enum TaskRequest {
         /// The task and its arguments, as a person writes them.
         line: String,
     },
-    /// Continue the last run that has not ended well. Only between turns. Reply: `Task`, once the run has ended.
+    /// Continue a run that is not done. Only between turns. Reply: `Task`, once the run has ended.
     Resume {
-        /// The run; empty for the last one of this session, or else of the project.
+        /// The id of the run, or the task whose newest run it is; empty for the newest run of this session, or else of
+        /// the project.
         run: String,
         /// The choice for a step that has begun before.
         choice: Option<TaskResumeChoice>,

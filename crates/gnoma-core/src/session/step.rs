@@ -12,4 +12,10 @@ pub struct StepTurn {
     pub command: Option<String>,
     /// The model that the step wants.
     pub model: Option<String>,
+    /// The time limit of the command, in seconds; 0 for a prompt.
+    #[serde(default)]
+    pub timeout_s: u64,
+    /// The text of the notice with which the turn of the step begins. No event of the step precedes it.
+    #[serde(default)]
+    pub announcement: String,
 }

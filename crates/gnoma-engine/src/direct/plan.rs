@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::writers::{Specs, Writers};
 use crate::{
     detect::{Intent, asks_about_files, named_files, order_files, wanted, wants_change, wants_run},
-    prompt::{is_note, said},
+    prompt::said,
 };
 
 /// Writes and answers without a block before it gets its tools.
@@ -118,7 +118,7 @@ impl Direct {
         };
         let mut open = None;
         for message in turn {
-            if is_note(message) {
+            if message.is_system_note() {
                 direct.notes.push(message.text_content());
             } else if message.role() == Role::Assistant {
                 open = message.tool_calls().next();

@@ -87,9 +87,14 @@ impl Session {
         self.inbox.push_back(Input::Prepared(prepared, shell));
     }
 
-    /// Runs a step of a task as a turn of its own.
-    pub(super) async fn run_step(&mut self, step: StepTurn) -> Result<(), Gone> {
-        let StepTurn { text, command, model } = step;
+    /// Begins a step of a task as a turn of its own, if no turn runs.
+    pub(super) async fn begin_step(&mut self) -> Result<(), Gone> {
+        if !self.turn.is_idle() {
+            return Ok(());
+        }
+        let Some(step) = self.added.next_step.take() else { return Ok(()) };
+        let StepTurn { text, command, model, timeout_s, announcement } = step;
+        self.notify(NoticeLevel::Info, announcement).await?;
         if let Some(model) = model
             && command.is_none()
             && !self.router.pin_turn(&model)
@@ -98,11 +103,14 @@ impl Session {
             self.notify(NoticeLevel::Warning, text).await?;
         }
         let Some(command) = command else {
-            return self.take(Input::Say(Message::user_text(text))).await;
+            self.inbox.push_back(Input::Say(Message::user_text(text)));
+            return Ok(());
         };
         let shell = self.tools.full.iter().find(|spec| spec.kind == ToolKind::Shell);
         let shell = shell.map(|spec| spec.name.clone()).unwrap_or_default();
-        self.take(Input::RunCommand(StepCommand { line: text, command, shell })).await
+        let command = StepCommand { line: text, command, shell, timeout_s };
+        self.inbox.push_back(Input::RunCommand(command));
+        Ok(())
     }
 
     /// The model wants to stop.

@@ -6,6 +6,7 @@ use gnoma_core::{
     Message,
     lifecycle::{Lifecycle, PointAnswer, PointKind, SideModel},
     message::Content,
+    session::StepTurn,
 };
 use tokio::{sync::oneshot, task::JoinSet};
 
@@ -19,6 +20,8 @@ pub(super) struct Additions {
     pub(super) started: Option<oneshot::Receiver<PointAnswer>>,
     /// Points that run beside the conversation. Dropping it stops them.
     pub(super) beside: JoinSet<()>,
+    /// A step of a task that waits for the end of another turn.
+    pub(super) next_step: Option<StepTurn>,
 }
 
 impl Additions {

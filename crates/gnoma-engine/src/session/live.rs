@@ -191,8 +191,12 @@ impl Session {
             Command::Compact { focus } => self.take(Input::Compact { focus }).await,
             Command::EditSummary { summary } => self.take(Input::EditSummary { summary }).await,
             Command::UndoCompaction => self.take(Input::UndoCompaction).await,
-            Command::RunStep(step) => self.run_step(step).await,
+            Command::RunStep(step) => {
+                self.added.next_step = Some(step);
+                self.follow().await
+            }
             Command::Cancel => {
+                self.added.next_step = None;
                 if self.turn.is_idle() {
                     std::mem::take(&mut self.stop).cancel();
                 }
@@ -204,6 +208,7 @@ impl Session {
 
     async fn close(&mut self) -> Result<(), Gone> {
         self.orders = None;
+        self.added.next_step = None;
         self.take(Input::Close).await
     }
 
@@ -228,7 +233,11 @@ impl Session {
 
     /// Feeds the facts that came up meanwhile.
     pub(super) async fn follow(&mut self) -> Result<(), Gone> {
-        while let Some(input) = self.inbox.pop_front() {
+        loop {
+            if self.inbox.is_empty() && self.added.next_step.is_some() {
+                self.begin_step().await?;
+            }
+            let Some(input) = self.inbox.pop_front() else { return Ok(()) };
             self.take_next_tools();
             let mut effects = std::mem::take(&mut self.effects);
             self.turn.on(input, &mut effects);
@@ -238,7 +247,6 @@ impl Session {
             }
             self.effects = effects;
         }
-        Ok(())
     }
 
     /// Between turns, the tools that were given meanwhile come into effect.

@@ -7,6 +7,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use gnoma_core::{
     ErrorKind, ModelRef, ProviderError, ThinkingMode, ledger::Level, session::Outcome,
+    suggest::find_model,
 };
 use gnoma_router::{pool::Scope, rules::Concern};
 
@@ -134,10 +135,7 @@ impl Router {
     /// The model of this name, if there is one: `provider/model`, the model, or a word of its name.
     pub(super) fn named(&self, wanted: &str) -> Option<ModelRef> {
         let names: Vec<ModelRef> = self.routes.arms().iter().map(Arm::name).collect();
-        let exact = |name: &&ModelRef| name.model == wanted || name.to_string() == wanted;
-        let by_word =
-            |name: &&ModelRef| name.model.split(['-', '_', '.', ':', '/']).any(|it| it == wanted);
-        names.iter().find(exact).or_else(|| names.iter().find(by_word)).cloned()
+        find_model(wanted, names.iter()).cloned()
     }
 
     /// Lets the turn that is about to begin use the model of this name, if there is one.

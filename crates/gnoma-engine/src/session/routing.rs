@@ -17,7 +17,6 @@ use super::{
 };
 use crate::{
     arm::Arm,
-    prompt,
     routing::{
         OWN,
         ask::{Account, Said, Share},
@@ -140,7 +139,7 @@ impl Session {
             .turn
             .history()
             .iter()
-            .filter(|message| message.role() == Role::User && !prompt::is_note(message));
+            .filter(|message| message.role() == Role::User && !message.is_system_note());
         let said: Vec<_> = said.rev().skip(1).take(MAX_PAST_TASKS).collect();
         let task = |message: &&Arc<Message>| {
             Task::of(message.text_content(), false, 0, true, &routes.options)

@@ -62,6 +62,8 @@ struct BatchEntry {
 pub(super) struct Batch {
     /// It is gnoma's own check: no model made it or reads its result.
     pub(super) is_check: bool,
+    /// It is the command of a task's step that a person stopped: the text above its output in the history.
+    pub(super) stopped_step: Option<String>,
     entries: Vec<BatchEntry>,
     index: HashMap<CallId, usize>,
     /// First entry that has not been started.
@@ -91,7 +93,16 @@ impl Batch {
             state: EntryState::Waiting,
         };
         let entries = calls.into_iter().map(entry).collect();
-        Self { is_check: false, entries, index, next: 0, started: 0, writing: 0, owed }
+        Self {
+            is_check: false,
+            stopped_step: None,
+            entries,
+            index,
+            next: 0,
+            started: 0,
+            writing: 0,
+            owed,
+        }
     }
 
     /// One of the project's checks.
@@ -194,7 +205,7 @@ impl Batch {
                 (std::mem::replace(outcome, nothing), *duration_ms)
             }
             Some(EntryState::Waiting | EntryState::Judging | EntryState::Asked)
-                if !self.is_check =>
+                if !self.is_check || self.stopped_step.is_some() =>
             {
                 (ToolOutcome::failed(NOT_RUN), 0)
             }

@@ -108,7 +108,8 @@ impl Turn {
             return self.is_ready(*preparing, content, fx);
         };
         preparing.filling = None;
-        self.fill(*preparing, Unfilled { parts, call, context, shell }, fx)
+        let of = Unfilled { parts, call, context, shell, step_timeout_s: None };
+        self.fill(*preparing, of, fx)
     }
 
     /// Runs the next shell command in a message, then the tool that is called with its words; if there is
@@ -159,7 +160,7 @@ impl Turn {
     pub(super) fn run_command(
         &mut self,
         phase: Phase,
-        StepCommand { line, command, shell }: StepCommand,
+        StepCommand { line, command, shell, timeout_s }: StepCommand,
         fx: &mut Effects,
     ) -> Phase {
         if !matches!(phase, Phase::Idle) || self.is_closing {
@@ -181,7 +182,8 @@ impl Turn {
             begins: true,
             is_answered: false,
         };
-        let of = Unfilled { parts, call: None, context: Vec::new(), shell };
+        let step_timeout_s = Some(timeout_s);
+        let of = Unfilled { parts, call: None, context: Vec::new(), shell, step_timeout_s };
         self.fill(preparing, of, fx)
     }
 
@@ -268,7 +270,15 @@ struct NextCall {
 fn next_call(of: &mut Unfilled) -> Option<NextCall> {
     let command = |(at, part): (usize, &PromptPart)| match part {
         PromptPart::Text(_) => None,
-        PromptPart::Command(command) => Some((at, json!({ "command": command }))),
+        PromptPart::Command(command) => Some((
+            at,
+            match of.step_timeout_s {
+                Some(limit) => {
+                    json!({ "command": command, "timeout": limit, "stop_at_error": true })
+                }
+                None => json!({ "command": command }),
+            },
+        )),
     };
     if let Some((at, arguments)) = of.parts.iter().enumerate().find_map(command) {
         let (tool, told) = (of.shell.clone(), <(String, String)>::default());

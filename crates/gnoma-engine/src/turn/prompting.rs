@@ -41,6 +41,8 @@ pub(super) struct Unfilled {
     pub(super) call: Option<PromptCall>,
     pub(super) context: Vec<String>,
     pub(super) shell: String,
+    /// The time limit of its commands in seconds, if they are a step of a task.
+    pub(super) step_timeout_s: Option<u64>,
 }
 
 /// The call for a part of a message that is under way.
@@ -62,9 +64,15 @@ impl Preparing {
     /// The call that runs, and what was said and has not reached the history.
     pub(super) fn given_up(self) -> (Option<Batch>, Vec<Message>) {
         let Self { ready, current, left, filling, begins: _, is_answered } = self;
-        // The line above a command that was stopped was said by nobody.
+        // The line above a command that was stopped was said by nobody: it stays with the command.
         let current = Some(current).filter(|_| is_answered);
         let said = ready.into_iter().chain(current).chain(left).collect();
-        (filling.map(|filling| filling.batch), said)
+        let batch = filling.map(|Filling { of, mut batch, .. }| {
+            if !is_answered && let Some(PromptPart::Text(head)) = of.parts.into_iter().next() {
+                batch.stopped_step = Some(head);
+            }
+            batch
+        });
+        (batch, said)
     }
 }

@@ -127,6 +127,8 @@ pub(crate) struct StepCommand {
     pub(crate) command: String,
     /// Name of the tool that runs commands; empty if there is none.
     pub(crate) shell: String,
+    /// The time limit, in seconds.
+    pub(crate) timeout_s: u64,
 }
 
 /// Facts that have happened; only the driver makes them.

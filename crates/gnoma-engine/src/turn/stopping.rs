@@ -3,8 +3,9 @@
 use std::{mem, sync::Arc};
 
 use gnoma_core::{
-    Event, Message, ToolOutcome,
+    Event, Message, ToolOutcome, ToolResult,
     session::{Outcome, SessionState},
+    tool::INTERRUPTED,
 };
 
 use super::{
@@ -15,6 +16,9 @@ use super::{
     proof::Proof,
     protocol::Effect,
 };
+
+/// Stands below the output of a command that was stopped.
+const STOPPED: &str = "[stopped before it ended]";
 
 impl Turn {
     pub(super) fn cancel(&mut self, busy: Phase, fx: &mut Effects) -> Phase {
@@ -91,13 +95,18 @@ impl Turn {
         self.finish(Outcome::Cancelled, fx)
     }
 
-    pub(super) fn append_results(&mut self, batch: Batch, fx: &mut Effects) {
-        if !batch.is_check {
-            self.added.kept_going = 0;
+    pub(super) fn append_results(&mut self, mut batch: Batch, fx: &mut Effects) {
+        if let Some(head) = batch.stopped_step.take() {
+            // Later steps and the model must see a command that may have had effects.
+            let text = describe_stopped_step(&head, &batch.into_results());
+            self.append(Message::user_text(text), fx);
+            return;
         }
-        if !batch.is_check
-            && let Ok(message) = Message::results(batch.into_results())
-        {
+        if batch.is_check {
+            return;
+        }
+        self.added.kept_going = 0;
+        if let Ok(message) = Message::results(batch.into_results()) {
             self.append(message, fx);
         }
     }
@@ -110,4 +119,11 @@ impl Turn {
         self.enter(SessionState::Idle, fx);
         Phase::Idle
     }
+}
+
+/// Returns the message of a step's command that was stopped: `head`, the output so far, and that it was stopped.
+fn describe_stopped_step(head: &str, results: &[ToolResult]) -> String {
+    let output: Vec<String> = results.iter().map(ToolResult::joined_text).collect();
+    let output = output.join("\n").replace(INTERRUPTED, STOPPED);
+    format!("{head}{}\n```", output.trim_end())
 }

@@ -15,6 +15,7 @@ mod silence;
 mod small;
 mod spending;
 mod strategies;
+mod task_steps;
 mod tools;
 mod tracking;
 

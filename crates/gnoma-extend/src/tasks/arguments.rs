@@ -74,6 +74,8 @@ pub enum ArgumentError {
     },
     /// A value is given twice.
     Twice(String),
+    /// A recorded value belongs to an argument that the task does not have any more.
+    Undeclared(String),
     /// The value is not of the argument's type.
     Value {
         /// The argument.
@@ -110,6 +112,9 @@ impl fmt::Display for ArgumentError {
                 write!(f, "`{}` is one argument too many; {usage}", value.escape_debug())
             }
             Self::Twice(name) => write!(f, "the argument `{name}` is given twice"),
+            Self::Undeclared(name) => {
+                write!(f, "the task has no argument `{}` any more", name.escape_debug())
+            }
             Self::Value { name, value, wanted } => {
                 write!(f, "`{}` is not {wanted}, which `{name}` must be", value.escape_debug())
             }
@@ -196,7 +201,7 @@ impl ArgumentKind {
             && match self {
                 Self::Version => is_version(value),
                 Self::Path => is_no_option && !value.contains('\n'),
-                Self::Branch => is_no_option && is_branch(value),
+                Self::Branch => gnoma_core::branch_name::is_valid(value),
                 Self::Text => true,
                 Self::Number => is_number(value),
                 Self::Choice(values) => values.iter().any(|known| known == value),
@@ -221,17 +226,6 @@ fn is_version(value: &str) -> bool {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
     let in_rest = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+');
     numbers.split('.').all(is_number) && rest.len() != 1 && rest.chars().all(in_rest)
-}
-
-fn is_branch(value: &str) -> bool {
-    let bad = |c: char| c.is_whitespace() || "~^:?*[\\".contains(c);
-    !value.contains(bad)
-        && !value.contains("..")
-        && !value.contains("@{")
-        && !value.contains("//")
-        && !value.starts_with('/')
-        && !value.ends_with(['/', '.'])
-        && value.split('/').all(|part| !part.starts_with('.') && !part.ends_with(".lock"))
 }
 
 fn is_number(value: &str) -> bool {
@@ -304,6 +298,35 @@ pub fn bind_arguments(
         Ok((name, value))
     };
     arguments.iter().zip(values).map(bind).collect()
+}
+
+/// Checks the values that were recorded of a run against the arguments that the task has now.
+///
+/// # Errors
+/// A value is missing, not of its argument's type, or of an argument that the task does not have any more.
+pub(super) fn rebind_arguments(
+    task: &str,
+    arguments: &[TaskArgument],
+    recorded: &[(String, String)],
+) -> Result<Vec<(String, String)>, ArgumentError> {
+    let is_declared = |name: &String| arguments.iter().any(|argument| argument.name == *name);
+    if let Some((name, _)) = recorded.iter().find(|(name, _)| !is_declared(name)) {
+        return Err(ArgumentError::Undeclared(name.clone()));
+    }
+    let bind = |argument: &TaskArgument| {
+        let name = argument.name.clone();
+        let value = recorded.iter().find(|(known, _)| *known == name).map(|(_, value)| value);
+        let Some(value) = value.or(argument.default.as_ref()).cloned() else {
+            let usage = format!("usage: {}", usage_line(task, arguments));
+            return Err(ArgumentError::Missing { name, usage });
+        };
+        // A default may be of no type.
+        if argument.default.as_ref() != Some(&value) {
+            argument.kind.check(&name, &value)?;
+        }
+        Ok((name, value))
+    };
+    arguments.iter().map(bind).collect()
 }
 
 #[cfg(test)]

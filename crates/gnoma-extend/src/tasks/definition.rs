@@ -1,11 +1,11 @@
 //! A task as its file defines it.
 
-use gnoma_core::session::PermissionMode;
+use gnoma_core::{session::PermissionMode, suggest::nearest};
 
 use super::{
     arguments::{MAX_ARGUMENTS, TaskArgument, usage_line},
     fault::{FIELDS, TaskError, TaskFault},
-    steps::{StepAction, TaskStep, split_steps},
+    steps::{StepAction, TaskStep, parse_timeout, split_steps},
 };
 use crate::front_matter::{FieldValue, FrontMatter, listed};
 
@@ -13,8 +13,6 @@ use crate::front_matter::{FieldValue, FrontMatter, listed};
 const MAX_CHECKS: usize = 10;
 /// Most sessions that a task can say it was made from.
 const MAX_SESSIONS: usize = 20;
-/// Letters of a known field that may be wrong in an unknown one for it to be named.
-const NEAR: usize = 2;
 /// Longest description that is shown, in characters.
 const MAX_DESCRIPTION_CHARS: usize = 200;
 
@@ -31,6 +29,8 @@ pub struct TaskDefinition {
     pub mode: Option<PermissionMode>,
     /// Commands that must succeed after the last step.
     pub checks: Vec<String>,
+    /// The time limit in seconds of commands that name none, from 1.
+    pub timeout_s: Option<u64>,
     /// Ids of the sessions that it was made from.
     pub sessions: Vec<String>,
     /// Text before the first step, which is sent with the first prompt.
@@ -71,7 +71,7 @@ pub fn parse_task(name: &str, text: &str) -> Result<TaskDefinition, TaskFault> {
         return Err(TaskFault { line: line(field), error: TaskError::Fields(why.clone()) });
     }
     if let Some(unknown) = fields.fields.iter().find(|(key, _)| !FIELDS.contains(&key.as_str())) {
-        let nearest = FIELDS.into_iter().find(|known| is_near(&unknown.0, known));
+        let nearest = nearest(&unknown.0, FIELDS.into_iter());
         let error = TaskError::UnknownField { name: unknown.0.clone(), nearest };
         return Err(TaskFault { line: line(&unknown.0), error });
     }
@@ -87,6 +87,8 @@ pub fn parse_task(name: &str, text: &str) -> Result<TaskDefinition, TaskFault> {
     let checks =
         texts(&fields, "checks", "commands that check", MAX_CHECKS).map_err(at("checks"))?;
     let sessions = texts(&fields, "sessions", "sessions", MAX_SESSIONS).map_err(at("sessions"))?;
+    let timeout_s = fields.text("timeout").map(|limit| parse_timeout(limit.trim()));
+    let timeout_s = timeout_s.transpose().map_err(at("timeout"))?;
     let (intro, mut steps) = split_steps(body, first, name)?;
     if let Some(model) = fields.text("model") {
         for step in &mut steps {
@@ -101,6 +103,7 @@ pub fn parse_task(name: &str, text: &str) -> Result<TaskDefinition, TaskFault> {
         arguments,
         mode,
         checks,
+        timeout_s,
         sessions,
         intro,
         steps,
@@ -204,15 +207,6 @@ fn texts(
     if all.len() > limit { Err(TaskError::TooMany { what, limit }) } else { Ok(all) }
 }
 
-/// Returns whether one name becomes the other by few changes at one place.
-fn is_near(written: &str, known: &str) -> bool {
-    let written = written.to_lowercase();
-    let same = written.bytes().zip(known.bytes()).take_while(|(one, other)| one == other).count();
-    let (one, other) = (written.get(same..).unwrap_or(""), known.get(same..).unwrap_or(""));
-    let ends = one.bytes().rev().zip(other.bytes().rev()).take_while(|(a, b)| a == b).count();
-    one.len().max(other.len()) - ends <= NEAR
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -258,6 +252,7 @@ mod tests {
                 "2: unknown field `allowed-tools`; tasks have name",
             ),
             ("---\ndescription: d\nname: other\n---\nx", "3: the name is `other`, but"),
+            ("---\nname: t\ntimeout: long\n---\nx", "3: `long` is not a time limit"),
             ("---\npermission: everything\n---\nx", "2: `permission` must be a permission mode"),
             ("---\narguments:\n  a: text\n  b: thing\n---\nx", "4: `thing` is no type"),
             ("---\narguments:\n  A: text\n---\nx", "3: `A` cannot name"),

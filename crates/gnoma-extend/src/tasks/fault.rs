@@ -5,8 +5,8 @@ use std::fmt;
 use super::arguments::ArgumentError;
 
 /// The fields of a task.
-pub(super) const FIELDS: [&str; 7] =
-    ["name", "description", "arguments", "permission", "model", "checks", "sessions"];
+pub(super) const FIELDS: [&str; 8] =
+    ["name", "description", "arguments", "permission", "model", "timeout", "checks", "sessions"];
 
 /// An error in a task file, with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +72,13 @@ pub enum TaskError {
         /// As it is written.
         option: String,
     },
+    /// A time limit cannot be read, or is out of range.
+    TimeLimit {
+        /// As it is written.
+        written: String,
+    },
+    /// A step that is not a command has a time limit.
+    TimeLimitOfOther,
     /// A question has text behind its choices.
     QuestionForm,
     /// A code block does not end.
@@ -106,9 +113,15 @@ impl fmt::Display for TaskError {
             Self::UntitledStep => f.write_str("the step needs a title behind `##`"),
             Self::UnknownOption { option } => write!(
                 f,
-                "unknown option `{}` of a step; write `{{model=NAME}}`",
+                "unknown option `{}` of a step; write `{{model=NAME}}` or `{{timeout=20m}}`",
                 option.escape_debug()
             ),
+            Self::TimeLimit { written } => write!(
+                f,
+                "`{}` is not a time limit; write one like 90s, 20m or 1h, at most 1h",
+                written.escape_debug()
+            ),
+            Self::TimeLimitOfOther => f.write_str("only a command has a time limit"),
             Self::QuestionForm => {
                 f.write_str("a question is `? text` and then only choices, each a line `- choice`")
             }

@@ -21,8 +21,11 @@ pub use self::{
     definition::{TaskDefinition, new_task_text, parse_task},
     fault::{TaskError, TaskFault},
     find::{TaskFile, TaskProblem, TaskProblemKind, find_tasks, read_task_file, task_file_path},
-    plan::{PlanError, PlannedAction, PlannedStep, TaskPlan, plan_task},
-    record::{ResumeChoice, ResumeError, RunRecord, RunState, StepRecord, StepResult, StepState},
+    plan::{PlanError, PlannedAction, PlannedStep, TaskPlan, plan_task, replan_task},
+    record::{
+        ResumeChoice, ResumeError, RunRecord, RunState, StepRecord, StepResult, StepState,
+        digest_message,
+    },
     schema::task_schema,
     session::{DraftTask, draft_from_messages},
     steps::{StepAction, StepKind, TaskStep},

@@ -6,9 +6,9 @@ use gnoma_core::session::PermissionMode;
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    arguments::{ArgumentError, bind_arguments},
+    arguments::{ArgumentError, bind_arguments, rebind_arguments},
     definition::TaskDefinition,
-    steps::{StepAction, StepKind},
+    steps::{STEP_TIMEOUT_S, StepAction, StepKind},
     substitute::{NamedValue, fill_command, fill_text, mentions},
 };
 use crate::commands::words;
@@ -95,6 +95,8 @@ pub struct PlannedStep {
     pub title: String,
     /// The model that it wants.
     pub model: Option<String>,
+    /// The time limit of its command, in seconds.
+    pub timeout_s: u64,
     action: StepAction,
     values: Vec<NamedValue>,
 }
@@ -159,15 +161,43 @@ pub fn plan_task(
     arguments: &[String],
     tasks: &HashMap<String, TaskDefinition>,
 ) -> Result<TaskPlan, PlanError> {
-    let mut planner = Planner { tasks, path: Vec::new(), modes: Vec::new(), steps: Vec::new() };
+    let task = find_task(name, tasks)?;
+    let values = bind_arguments(name, &task.arguments, arguments);
+    plan_with(task, values.map_err(|error| PlanError::Argument(None, error))?, tasks)
+}
+
+/// Plans the continuation of a run of the task `name` with the values that were recorded of it.
+///
+/// # Errors
+/// As [`plan_task`]; also if a value is of an argument that the task does not have any more.
+pub fn replan_task(
+    name: &str,
+    recorded: &[NamedValue],
+    tasks: &HashMap<String, TaskDefinition>,
+) -> Result<TaskPlan, PlanError> {
+    let task = find_task(name, tasks)?;
+    let values = rebind_arguments(name, &task.arguments, recorded);
+    plan_with(task, values.map_err(|error| PlanError::Argument(None, error))?, tasks)
+}
+
+fn find_task<'t>(
+    name: &str,
+    tasks: &'t HashMap<String, TaskDefinition>,
+) -> Result<&'t TaskDefinition, PlanError> {
     let unknown =
         || PlanError::UnknownTask { task: name.to_owned(), line: 1, named: name.to_owned() };
-    let task = tasks.get(name).ok_or_else(unknown)?;
-    let values = bind_arguments(name, &task.arguments, arguments);
-    let values = values.map_err(|error| PlanError::Argument(None, error))?;
+    tasks.get(name).ok_or_else(unknown)
+}
+
+fn plan_with(
+    task: &TaskDefinition,
+    values: Vec<NamedValue>,
+    tasks: &HashMap<String, TaskDefinition>,
+) -> Result<TaskPlan, PlanError> {
+    let mut planner = Planner { tasks, path: Vec::new(), modes: Vec::new(), steps: Vec::new() };
     planner.add_task(task, &values, "")?;
     let Planner { modes, steps, .. } = planner;
-    Ok(TaskPlan { task: name.to_owned(), arguments: values, modes, steps })
+    Ok(TaskPlan { task: task.name.clone(), arguments: values, modes, steps })
 }
 
 struct Planner<'t> {
@@ -208,11 +238,15 @@ impl Planner<'_> {
                 }),
                 action @ (StepAction::Command(_) | StepAction::Question { .. }) => action.clone(),
             };
-            self.add_step(title, step.model.clone(), action, values)?;
+            let timeout_s = step.timeout_s.or(task.timeout_s).unwrap_or(STEP_TIMEOUT_S);
+            let (model, values) = (step.model.clone(), values.to_vec());
+            self.add_step(PlannedStep { title, model, timeout_s, action, values })?;
         }
         for check in &task.checks {
             let title = format!("{above}Check: {}", check.lines().next().unwrap_or_default());
-            self.add_step(title, None, StepAction::Command(check.clone()), values)?;
+            let timeout_s = task.timeout_s.unwrap_or(STEP_TIMEOUT_S);
+            let (action, values) = (StepAction::Command(check.clone()), values.to_vec());
+            self.add_step(PlannedStep { title, model: None, timeout_s, action, values })?;
         }
         self.path.pop();
         Ok(())
@@ -243,17 +277,11 @@ impl Planner<'_> {
         self.add_task(nested, &bound, &format!("{title} › "))
     }
 
-    fn add_step(
-        &mut self,
-        title: String,
-        model: Option<String>,
-        action: StepAction,
-        values: &[NamedValue],
-    ) -> Result<(), PlanError> {
+    fn add_step(&mut self, step: PlannedStep) -> Result<(), PlanError> {
         if self.steps.len() == MAX_PLANNED_STEPS {
             return Err(PlanError::TooManySteps);
         }
-        self.steps.push(PlannedStep { title, model, action, values: values.to_vec() });
+        self.steps.push(step);
         Ok(())
     }
 }
@@ -288,6 +316,41 @@ mod tests {
         assert_eq!(action(3), PlannedAction::Prompt("Go: yes.".to_owned()));
         assert_eq!(plan.modes, [PermissionMode::Plan, PermissionMode::Auto]);
         assert_ne!(plan.steps[0].digest(), plan.steps[1].digest());
+    }
+
+    #[test]
+    fn command_has_the_nearest_time_limit() {
+        let task = "---\ntimeout: 20m\nchecks: ls\n---\n## A {timeout=90s}\n```sh\na\n```\n## B\n```sh\nb\n```\n\
+            ## C\n/task c\n";
+        let plan = plan("t", &[], &[("t", task), ("c", "```sh\nc\n```")]).unwrap();
+        let limits: Vec<u64> = plan.steps.iter().map(|step| step.timeout_s).collect();
+        assert_eq!(limits, [90, 1_200, STEP_TIMEOUT_S, 1_200]);
+    }
+
+    #[test]
+    fn recorded_values_are_checked_against_the_task_as_it_is_now() {
+        let replan = |text: &str, recorded: &[(&str, &str)]| {
+            let recorded: Vec<NamedValue> = recorded
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect();
+            let plan = replan_task("t", &recorded, &tasks(&[("t", text)]));
+            plan.map(|plan| plan.arguments).map_err(|error| error.to_string())
+        };
+        let task = "---\narguments:\n  v: version\n  note: text = \"\"\n---\nx";
+        let values = replan(task, &[("v", "v1"), ("note", "a=b")]).unwrap();
+        assert_eq!(values, [("v".into(), "v1".into()), ("note".into(), "a=b".into())]);
+        // A default was never checked, so it is not checked now.
+        let empty = "---\narguments:\n  v: version = \"\"\n---\nx";
+        assert!(replan(empty, &[("v", "")]).is_ok());
+        for (recorded, part) in [
+            (&[("v", "latest")][..], "`latest` is not a version"),
+            (&[("version", "v1"), ("note", "")], "no argument `version` any more"),
+            (&[("note", "x")], "the argument `v` is missing"),
+        ] {
+            let error = replan(task, recorded).unwrap_err();
+            assert!(error.contains(part), "{recorded:?}: {error}");
+        }
     }
 
     #[test]

@@ -7,11 +7,14 @@ pub use gnoma_core::protocol::{
     TaskResumeChoice as ResumeChoice, TaskRunState as RunState, TaskStepState as StepState,
 };
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use super::{plan::TaskPlan, steps::StepKind};
 
 /// The form of the record.
 const VERSION: u32 = 1;
+/// Bytes of a message's digest that are recorded, as hexadecimal digits.
+const DIGEST_BYTES: usize = 8;
 /// Most bytes of a reason that are recorded.
 const MAX_WHY_BYTES: usize = 2 << 10;
 
@@ -51,6 +54,8 @@ pub struct StepResult {
     pub micro_usd: u64,
     /// The person's answer, if it was a question.
     pub answer: Option<String>,
+    /// The message that the step has put into the session, if it has put one.
+    pub message: Option<String>,
 }
 
 /// A run of a task.
@@ -77,6 +82,9 @@ pub struct RunRecord {
     /// The person's last answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
+    /// The messages that steps have put into sessions, the oldest first: the session and a digest of each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<(String, String)>,
     /// An argument or the answer contained a secret, which is not in the record: the run cannot be resumed.
     #[serde(default)]
     pub is_redacted: bool,
@@ -105,6 +113,13 @@ pub enum ResumeError {
         /// The progress so far.
         state: StepState,
     },
+    /// A question cannot be left out: it has no default, and later steps would have no answer.
+    Unanswered {
+        /// Number of the step, from 1.
+        number: usize,
+        /// The heading of the step.
+        title: String,
+    },
     /// The record contains no secrets, and the run needs one.
     Redacted,
 }
@@ -112,7 +127,7 @@ pub enum ResumeError {
 impl fmt::Display for ResumeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Done => f.write_str("the run is done; start the task again"),
+            Self::Done => f.write_str("it is done; start the task again"),
             Self::Changed { number, title } => write!(
                 f,
                 "step {number} (`{title}`) is done and has changed in the file since; start the task again"
@@ -125,6 +140,10 @@ impl fmt::Display for ResumeError {
                 };
                 write!(f, "step {number} of {count} (`{title}`) {what}, so it may have had effects")
             }
+            Self::Unanswered { number, title } => write!(
+                f,
+                "step {number} (`{title}`) asks a question and cannot be left out, because later steps would have no answer"
+            ),
             Self::Redacted => f.write_str(
                 "its arguments contained a secret, which is not saved; start the task again",
             ),
@@ -147,6 +166,7 @@ impl RunRecord {
             state: RunState::Running,
             steps: step_records(plan),
             answer: None,
+            messages: Vec::new(),
             is_redacted: false,
         }
     }
@@ -177,7 +197,10 @@ impl RunRecord {
     /// Notes how a step ended. After one that is not done, the run has ended as well.
     pub fn end_step(&mut self, at: usize, result: StepResult, now_ms: i64) {
         self.changed_ms = now_ms;
-        let StepResult { state, why, micro_usd, answer } = result;
+        let StepResult { state, why, micro_usd, answer, message } = result;
+        if let Some(message) = message {
+            self.add_message(&message);
+        }
         if let Some(step) = self.steps.get_mut(at) {
             step.state = state;
             why_of(&why).clone_into(&mut step.why);
@@ -194,6 +217,22 @@ impl RunRecord {
             StepState::Done | StepState::Skipped if is_last => RunState::Done,
             StepState::Done | StepState::Skipped => RunState::Running,
         };
+    }
+
+    /// Notes that a person stopped the run before this step began.
+    pub fn stop(&mut self, at: usize, now_ms: i64) {
+        (self.changed_ms, self.state) = (now_ms, RunState::Stopped);
+        if let Some(step) = self.steps.get_mut(at) {
+            (step.state, step.began_ms) = (StepState::Waiting, 0);
+        }
+    }
+
+    /// Notes that a step puts a message into the session; the same one only once for each step.
+    pub fn add_message(&mut self, text: &str) {
+        let message = (self.session.clone(), digest_message(text));
+        if self.messages.last() != Some(&message) {
+            self.messages.push(message);
+        }
     }
 
     /// Continues the run with the steps of `plan`, behind the last one that is done.
@@ -229,6 +268,10 @@ impl RunRecord {
                 let (title, state) = (open.title.clone(), open.state);
                 let (number, count) = (next + 1, self.steps.len());
                 return Err(ResumeError::Undecided { number, count, title, state });
+            }
+            (Some(open), Some(ResumeChoice::Skip)) if open.kind == StepKind::Question => {
+                let (number, title) = (next + 1, open.title.clone());
+                return Err(ResumeError::Unanswered { number, title });
             }
             (Some(_), Some(ResumeChoice::Skip)) => {
                 if let Some(step) = steps.get_mut(next) {
@@ -270,6 +313,13 @@ impl RunRecord {
     }
 }
 
+/// Returns the digest under which the message of a step is recorded.
+#[must_use]
+pub fn digest_message(text: &str) -> String {
+    let bytes = Sha256::digest(text.trim());
+    bytes.iter().take(DIGEST_BYTES).map(|byte| format!("{byte:02x}")).collect()
+}
+
 fn step_records(plan: &TaskPlan) -> Vec<StepRecord> {
     let record = |step: &super::plan::PlannedStep| StepRecord {
         title: step.title.clone(),
@@ -305,7 +355,8 @@ mod tests {
     const THREE: &str = "## A\na\n## B\n```sh\nb\n```\n## C\nc";
 
     fn ended(state: StepState) -> StepResult {
-        StepResult { state, why: "w".to_owned(), micro_usd: 5, answer: None }
+        let (why, message) = ("w".to_owned(), Some("said".to_owned()));
+        StepResult { state, why, micro_usd: 5, answer: None, message }
     }
 
     fn begun() -> RunRecord {
@@ -353,6 +404,40 @@ mod tests {
                 "{refused}"
             );
         }
+    }
+
+    #[test]
+    fn question_is_not_left_out_without_an_answer() {
+        let plan = plan("## Q\n? Push it?\n## B\nUse $answer.");
+        let mut run = RunRecord::new("r1".to_owned(), &plan, "s".to_owned(), 100);
+        run.begin_step(0, 100);
+        run.end_step(0, ended(StepState::Stopped), 110);
+        let refused = run.clone().resume(&plan, Some(ResumeChoice::Skip), 200).unwrap_err();
+        assert!(
+            refused.to_string().contains("step 1 (`Q`) asks a question and cannot be left out")
+        );
+        assert_eq!(run.resume(&plan, Some(ResumeChoice::Again), 200).unwrap().next_step(), Some(0));
+    }
+
+    #[test]
+    fn run_that_was_stopped_before_a_step_goes_on_without_a_choice() {
+        let mut run = begun();
+        run.begin_step(0, 100);
+        run.stop(0, 100);
+        assert_eq!((run.next_step(), run.state), (None, RunState::Stopped));
+        assert_eq!(run.resume(&plan(THREE), None, 200).unwrap().next_step(), Some(0));
+    }
+
+    #[test]
+    fn messages_of_steps_are_recorded_once_and_stay_after_a_resume() {
+        let mut run = begun();
+        run.begin_step(0, 100);
+        run.add_message("said");
+        run.end_step(0, ended(StepState::Failed), 110);
+        let message = ("s".to_owned(), digest_message("said "));
+        assert_eq!(run.messages, std::slice::from_ref(&message));
+        let run = run.resume(&plan(THREE), Some(ResumeChoice::Again), 200).unwrap();
+        assert_eq!(run.messages, [message]);
     }
 
     #[test]

@@ -36,6 +36,11 @@ pub fn task_schema() -> Value {
                 "enum": ["plan", "default", "auto", "accept_edits", "deny", "bypass"]
             },
             "model": { "type": "string", "description": "The model of steps that name none." },
+            "timeout": {
+                "type": "string",
+                "pattern": "^[0-9]+[smh]$",
+                "description": "The time limit of commands that name none, such as `20m`: at most 1h, which is the default."
+            },
             "checks": {
                 "description": "Commands that must succeed after the last step.",
                 "anyOf": [texts]

@@ -1,5 +1,7 @@
-//! Makes a task of what a person has said in a session: each message is a step, and values that look like parameters
-//! become arguments. No model is asked.
+//! Makes a task of what a person has said and run in a session: each message and each shell line is a step, and values
+//! that look like parameters become arguments. No model is asked.
+
+use gnoma_core::shell_line::split_shell_lines;
 
 use super::{definition::parse_task, fault::TaskFault};
 
@@ -17,7 +19,7 @@ const MAX_TITLE_CHARS: usize = 50;
 pub struct DraftTask {
     /// The text of its file.
     pub text: String,
-    /// The number of messages that were left out, because they are too long or too many.
+    /// The number of steps that were left out, because they are too long or too many.
     pub omitted: usize,
 }
 
@@ -39,18 +41,18 @@ pub fn draft_from_messages(
 ) -> Result<DraftTask, TaskFault> {
     let is_said = |text: &&String| !text.trim().is_empty() && !text.trim_start().starts_with('/');
     let said: Vec<&String> = messages.iter().filter(is_said).collect();
-    let fits = |text: &&&String| text.len() <= MAX_MESSAGE_BYTES;
-    let steps: Vec<&str> =
-        said.iter().filter(fits).take(MAX_STEPS).map(|text| text.trim()).collect();
+    let all: Vec<DraftStep<'_>> = said.iter().flat_map(|text| steps_of(text)).collect();
+    let fits = |step: &&DraftStep<'_>| step.text().len() <= MAX_MESSAGE_BYTES;
+    let steps: Vec<DraftStep<'_>> = all.iter().filter(fits).take(MAX_STEPS).copied().collect();
     let mut parameters: Vec<Parameter> = Vec::new();
-    for text in &steps {
-        for word in text.split_whitespace().map(bare_word) {
+    for step in &steps {
+        for word in step.text().split_whitespace().map(bare_word) {
             add_parameter(word, &mut parameters);
         }
     }
     let mut text = format!("---\nname: {name}\n");
     if let Some(first) = steps.first() {
-        text.push_str(&format!("description: {}\n", quoted(&title(first))));
+        text.push_str(&format!("description: {}\n", quoted(&title(first.text()))));
     }
     if !parameters.is_empty() {
         text.push_str("arguments:\n");
@@ -62,10 +64,55 @@ pub fn draft_from_messages(
     }
     text.push_str(&format!("sessions: [{session}]\n---\n"));
     for step in &steps {
-        text.push_str(&format!("\n## {}\n\n{}\n", title(step), step_text(step, &parameters)));
+        let body = match step {
+            DraftStep::Prompt(prompt) => step_text(prompt, &parameters),
+            DraftStep::Command(line) => {
+                format!("```sh\n{}\n```", command_with_names(line, &parameters))
+            }
+        };
+        text.push_str(&format!("\n## {}\n\n{body}\n", title(step.text())));
     }
     parse_task(name, &text)?;
-    Ok(DraftTask { omitted: said.len() - steps.len(), text })
+    Ok(DraftTask { omitted: all.len() - steps.len(), text })
+}
+
+/// Something that a person has done, and that becomes a step.
+#[derive(Clone, Copy)]
+enum DraftStep<'t> {
+    /// A message to the model.
+    Prompt(&'t str),
+    /// A shell line of the person's.
+    Command(&'t str),
+}
+
+impl DraftStep<'_> {
+    fn text(&self) -> &str {
+        match self {
+            Self::Prompt(text) | Self::Command(text) => text,
+        }
+    }
+}
+
+/// Returns the steps that a message becomes: the shell lines at its beginning, and the text behind them.
+fn steps_of(message: &str) -> Vec<DraftStep<'_>> {
+    let (lines, rest) = split_shell_lines(message);
+    let is_command = |line: &&str| !line.trim().is_empty() && !line.contains("```");
+    let commands = lines.into_iter().filter(is_command).map(DraftStep::Command);
+    let rest = Some(rest.trim()).filter(|rest| !rest.is_empty() && !rest.starts_with('/'));
+    commands.chain(rest.map(DraftStep::Prompt)).collect()
+}
+
+/// Returns a shell line with variables in the places of values that are whole words. Words in quotes of other forms stay,
+/// because a shell would not expand all of them.
+fn command_with_names(line: &str, parameters: &[Parameter]) -> String {
+    let word = |piece: &str| {
+        let word = piece.trim_end();
+        let bare = word.strip_prefix('"').and_then(|word| word.strip_suffix('"')).unwrap_or(word);
+        let named = parameters.iter().find(|parameter| parameter.value == bare);
+        let blanks = piece.get(word.len()..).unwrap_or_default();
+        named.map_or_else(|| piece.to_owned(), |named| format!("\"${}\"{blanks}", named.name))
+    };
+    line.split_inclusive(char::is_whitespace).map(word).collect()
 }
 
 /// A word without the signs around it.
@@ -160,7 +207,9 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use gnoma_core::shell_line::describe_shell_line;
+
+    use super::{super::steps::StepAction, *};
 
     #[test]
     fn messages_become_steps_with_arguments() {
@@ -179,6 +228,19 @@ mod tests {
         assert!(draft.text.contains("Tag ${version} and push ${branch}"), "{}", draft.text);
         assert!(draft.text.contains("\n### A plan\n"), "{}", draft.text);
         assert_eq!(task.sessions, ["s1"]);
+    }
+
+    #[test]
+    fn shell_lines_become_commands_with_arguments() {
+        let tag = describe_shell_line("git tag v1.2.0 -m 'v1.2.0'", "fatal: \n## no step");
+        let messages = [format!("{tag}\nPush v1.2.0."), format!("{tag}\n/help")];
+        let draft = draft_from_messages("release", "s1", &messages).unwrap();
+        let task = parse_task("release", &draft.text).unwrap();
+        let command = StepAction::Command("git tag \"$version\" -m 'v1.2.0'".to_owned());
+        let actions: Vec<_> = task.steps.into_iter().map(|step| step.action).collect();
+        let push = StepAction::Prompt("Push ${version}.".to_owned());
+        assert_eq!(actions, [command.clone(), push, command]);
+        assert!(!draft.text.contains("fatal"), "{}", draft.text);
     }
 
     #[test]

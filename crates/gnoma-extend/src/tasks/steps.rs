@@ -10,6 +10,10 @@ const MAX_STEPS: usize = 50;
 const MAX_CHOICES: usize = 9;
 /// Languages of code blocks whose content is a command.
 const SHELLS: [&str; 3] = ["sh", "bash", "shell"];
+/// The time limit of a command that names none, in seconds: long enough for a release build.
+pub(super) const STEP_TIMEOUT_S: u64 = 60 * 60;
+/// The longest time limit of a command, in seconds. The shell tool allows no longer one.
+const MAX_TIMEOUT_S: u64 = 60 * 60;
 /// Begins the line of a step that runs another task.
 const TASK: &str = "/task";
 
@@ -22,6 +26,8 @@ pub struct TaskStep {
     pub line: usize,
     /// The model that it wants.
     pub model: Option<String>,
+    /// The time limit of its command in seconds, from 1, if it names one.
+    pub timeout_s: Option<u64>,
     /// The work of the step.
     pub action: StepAction,
 }
@@ -100,15 +106,20 @@ pub(super) fn split_steps(
             return Err(TaskFault { line, error });
         }
         let at = |error| TaskFault { line, error };
-        let (title, model) = heading_parts(heading.unwrap_or_default()).map_err(at)?;
+        let options = heading_parts(heading.unwrap_or_default()).map_err(at)?;
+        let Heading { title, model, timeout_s } = options;
         let text = lines.join("\n");
         let action = action(text.trim(), &title).map_err(at)?;
-        steps.push(TaskStep { title, line, model, action });
+        if timeout_s.is_some() && !matches!(action, StepAction::Command(_)) {
+            return Err(at(TaskError::TimeLimitOfOther));
+        }
+        steps.push(TaskStep { title, line, model, timeout_s, action });
     }
     if steps.is_empty() && !intro.is_empty() {
         let fault = |error| TaskFault { line: first, error };
         let action = action(&intro, title).map_err(fault)?;
-        let step = TaskStep { title: title.to_owned(), line: first, model: None, action };
+        let title = title.to_owned();
+        let step = TaskStep { title, line: first, model: None, timeout_s: None, action };
         return Ok((String::new(), vec![step]));
     }
     if steps.is_empty() {
@@ -158,20 +169,47 @@ fn fence(line: &str) -> Option<&str> {
     line.get(..length).filter(|_| length >= 3)
 }
 
-/// The title of a heading, and the model in its options.
-fn heading_parts(heading: &str) -> Result<(String, Option<String>), TaskError> {
+/// A heading with its options.
+struct Heading {
+    title: String,
+    model: Option<String>,
+    timeout_s: Option<u64>,
+}
+
+/// Parses a time limit such as `90s`, `20m` or `1h`. Returns seconds.
+pub(super) fn parse_timeout(written: &str) -> Result<u64, TaskError> {
+    let wrong = || TaskError::TimeLimit { written: written.to_owned() };
+    let (number, unit) =
+        written.split_at(written.find(|c: char| !c.is_ascii_digit()).unwrap_or(written.len()));
+    let unit_s = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 60 * 60,
+        _ => return Err(wrong()),
+    };
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    let seconds = number.checked_mul(unit_s).ok_or_else(wrong)?;
+    if (1..=MAX_TIMEOUT_S).contains(&seconds) { Ok(seconds) } else { Err(wrong()) }
+}
+
+/// Splits a heading into its title and its options.
+fn heading_parts(heading: &str) -> Result<Heading, TaskError> {
     let heading = heading.trim().trim_end_matches('#').trim_end();
     let options = heading.strip_suffix('}').and_then(|heading| heading.rsplit_once('{'));
     let (title, options) = options.unwrap_or((heading, ""));
-    let mut model = None;
+    let (mut model, mut timeout_s) = (None, None);
     for option in options.split_whitespace() {
         match option.split_once('=') {
             Some(("model", name)) if !name.is_empty() => model = Some(name.to_owned()),
+            Some(("timeout", limit)) => timeout_s = Some(parse_timeout(limit)?),
             _ => return Err(TaskError::UnknownOption { option: option.to_owned() }),
         }
     }
     let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
-    if title.is_empty() { Err(TaskError::UntitledStep) } else { Ok((title, model)) }
+    if title.is_empty() {
+        return Err(TaskError::UntitledStep);
+    }
+    Ok(Heading { title, model, timeout_s })
 }
 
 fn action(text: &str, title: &str) -> Result<StepAction, TaskError> {
@@ -276,6 +314,10 @@ mod tests {
             ("x\n##\ny", "2: the step needs a title"),
             ("## {model=a}\ny", "1: the step needs a title"),
             ("## A {modle=x}\ny", "1: unknown option `modle=x`"),
+            ("## A {timeout=soon}\n```sh\nls\n```", "1: `soon` is not a time limit"),
+            ("## A {timeout=0s}\n```sh\nls\n```", "1: `0s` is not a time limit"),
+            ("## A {timeout=2h}\n```sh\nls\n```", "1: `2h` is not a time limit"),
+            ("## A {timeout=5m}\ny", "1: only a command has a time limit"),
             ("## A\n```sh\n\n```", "1: the step `A` has no text"),
             ("## A\nx\n```sh\nls\n", "3: the code block that begins here does not end"),
             ("## A\n/task\n", "1: write `/task NAME"),

@@ -77,7 +77,7 @@ impl RunStore {
         let written = self.write(&path, run);
         written.map_err(|error| StoreError::Io(path, error))?;
         if is_new {
-            self.delete_oldest();
+            self.delete_oldest(&run.id);
         }
         Ok(())
     }
@@ -153,8 +153,12 @@ impl RunStore {
         ids
     }
 
-    fn delete_oldest(&self) {
-        for id in self.ids().into_iter().skip(MAX_RUNS) {
+    /// Deletes the oldest records above the limit, but neither the one of `saved` nor those of runs that go on. After the
+    /// clock was set back, the newest run can have the smallest id.
+    fn delete_oldest(&self, saved: &str) {
+        for id in self.ids().into_iter().skip(MAX_RUNS).filter(|id| id != saved) {
+            // Held until the files are gone, so that no process begins to run it.
+            let Ok(_lock) = self.lock(&id) else { continue };
             for ending in [RECORD, LOCK] {
                 let _missing = fs::remove_file(self.path(&id, ending));
             }
@@ -201,6 +205,21 @@ mod tests {
         assert!(matches!(store.lock("00100"), Err(StoreError::Busy)));
         drop(held);
         assert!(store.lock("00100").is_ok());
+    }
+
+    #[test]
+    fn record_that_was_just_saved_or_goes_on_is_never_deleted() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = RunStore::new(folder.path().join("runs"));
+        let _running = store.lock("00010").unwrap();
+        for at in 10..MAX_RUNS + 12 {
+            store.save(&run(&format!("{at:05}"))).unwrap();
+        }
+        assert!(store.run("00010").is_ok(), "it goes on");
+        assert!(store.run("00011").is_err(), "the oldest that does not go on");
+        // The clock was set back.
+        store.save(&run("00001")).unwrap();
+        assert!(store.run("00001").is_ok(), "it was just saved");
     }
 
     #[test]

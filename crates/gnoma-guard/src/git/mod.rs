@@ -5,6 +5,7 @@
 
 mod contents;
 mod settings;
+mod tree;
 
 use std::{
     ffi::OsStr,
@@ -14,6 +15,7 @@ use std::{
 
 pub(crate) use contents::{GitLook, look};
 pub use settings::{program_setting, setting};
+pub(crate) use tree::writes_tree;
 
 /// What of a repository is outside of the workspace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

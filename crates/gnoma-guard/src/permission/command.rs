@@ -28,7 +28,7 @@ use super::{
     words::{Match, quoted},
     world::PathSnapshot,
 };
-use crate::places::JudgedPath;
+use crate::{git, places::JudgedPath};
 
 /// Most simple commands that a person can be expected to read, and rules to be held to.
 const MAX_PARTS: usize = 50;
@@ -40,6 +40,8 @@ const MAX_SHOWN_CHARS: usize = 60;
 const TOOL: &str = "bash";
 /// How the question about a command ends that leaves the sandbox with a yes.
 const RUNS_OUTSIDE: &str = "; with a yes it runs outside the sandbox";
+const WRITES_TREE: &str =
+    "; what git writes may include files that run later, such as those in .vscode and .husky";
 /// Programs that make one place lead to another.
 const LINKING: &[&str] = &["ln", "link", "mount", "bindfs", "mklink"];
 
@@ -114,6 +116,8 @@ impl<'a> Judgement<'a> {
         let grant = self.grant(&analysis, &parts, &whole);
         if grant.outside {
             whole.reason.push_str(RUNS_OUTSIDE);
+        } else if grant.writes_tree && whole.decision == Decision::Ask {
+            whole.reason.push_str(WRITES_TREE);
         }
         Judged { analysis, parts, whole, grant }
     }
@@ -454,10 +458,21 @@ impl<'a> Judgement<'a> {
             && !whole.can_be_tried
             && !matches!(self.mode, PermissionMode::Plan | PermissionMode::Deny)
             && machine::may_run_outside(analysis, self.world);
+        grant.writes_tree = writes_tree(analysis, parts);
         grant.network |= grant.outside;
         grant.network |= self.mode == PermissionMode::Bypass && !grant.reads_only;
         grant
     }
+}
+
+/// Whether a line has git write the work tree, and does nothing else but look.
+fn writes_tree(analysis: &Analysis, parts: &[JudgedPart]) -> bool {
+    let both = || analysis.commands.iter().zip(parts);
+    let is_git = |command: &Invocation| effects::program_of(command) == "git";
+    let only_looks = |part: &JudgedPart| part.effects.iter().all(CommandEffect::is_reading);
+    analysis.unparsed.is_none()
+        && both().all(|(command, part)| is_git(command) || only_looks(part))
+        && both().any(|(command, _)| is_git(command) && git::writes_tree(&command.words))
 }
 
 /// Whether a rule is about a effect without a known place: on the network, or at a place that only

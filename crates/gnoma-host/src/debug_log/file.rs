@@ -1,15 +1,26 @@
 //! The file of a debug log: for its owner alone, and of limited size.
+//!
+//! A person names the file, perhaps by mistake one with something else in it. So every part begins with a line by which
+//! it is recognized, and only such files are appended to, renamed or replaced. Links are not followed.
 
 use std::{
     fs::{self, File, OpenOptions, Permissions},
     io::{self, Write as _},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _},
+    os::unix::fs::{
+        DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _,
+        PermissionsExt as _,
+    },
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
 };
 
+use rustix::fs::OFlags;
+
 /// A log has at most two parts of this size: the one that is written, and the one before it.
 pub const MAX_PART_BYTES: u64 = 5 << 20;
+
+/// The first line of every part.
+pub(super) const HEADER: &str = "# debug log of gnoma\n";
 
 /// Files in the log folder after the oldest were removed; with both parts of the new log at most 50 MB together.
 const MAX_KEPT_FILES: usize = 8;
@@ -37,13 +48,21 @@ impl LogFile {
         &self.path
     }
 
+    /// Fails if one of the files that the log would append to or replace is none of its own. Creates nothing.
+    pub(super) fn check(&self) -> io::Result<()> {
+        open_existing(&self.path)?;
+        open_existing(&self.previous_part()).map(|_| ())
+    }
+
     /// Appends a line. Once a part is full, it replaces the one before it, as `FILE.1`.
     pub(super) fn append(&self, line: &str) -> io::Result<()> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let size = line.len() as u64;
-        if open.as_ref().is_some_and(|part| part.bytes.saturating_add(size) > MAX_PART_BYTES) {
+        if let Some(part) = open.as_ref()
+            && part.bytes.saturating_add(size) > MAX_PART_BYTES
+        {
+            self.rotate(part)?;
             *open = None;
-            fs::rename(&self.path, self.previous())?;
         }
         let part = match open.as_mut() {
             Some(part) => part,
@@ -53,7 +72,20 @@ impl LogFile {
         part.file.write_all(line.as_bytes())
     }
 
-    fn previous(&self) -> PathBuf {
+    /// Renames the open part, unless another process has done so or the name means another file now.
+    fn rotate(&self, part: &LogPart) -> io::Result<()> {
+        let previous = self.previous_part();
+        open_existing(&previous)?;
+        let opened = part.file.metadata()?;
+        let is_open =
+            |named: fs::Metadata| (named.dev(), named.ino()) == (opened.dev(), opened.ino());
+        if fs::symlink_metadata(&self.path).is_ok_and(is_open) {
+            fs::rename(&self.path, previous)?;
+        }
+        Ok(())
+    }
+
+    fn previous_part(&self) -> PathBuf {
         let mut name = self.path.clone().into_os_string();
         name.push(".1");
         name.into()
@@ -63,20 +95,69 @@ impl LogFile {
         if let Some(folder) = self.path.parent() {
             fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         }
-        if fs::symlink_metadata(&self.path).is_ok_and(|facts| !facts.is_file()) {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a plain file"));
-        }
-        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&self.path)?;
-        // A file that was there may be open to others.
+        let mut file = match open_existing(&self.path)? {
+            Some(file) => file,
+            None => log_options().create_new(true).mode(0o600).open(&self.path)?,
+        };
+        // A log that was there may be open to others.
         file.set_permissions(Permissions::from_mode(0o600))?;
-        let bytes = file.metadata()?.len();
+        let mut bytes = file.metadata()?.len();
+        if bytes == 0 {
+            file.write_all(HEADER.as_bytes())?;
+            bytes = HEADER.len() as u64;
+        }
         Ok(LogPart { file, bytes })
     }
 }
 
+/// The options of every file of a log. Without NONBLOCK, opening a named pipe could wait for its other end.
+fn log_options() -> OpenOptions {
+    let flags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).bits().cast_signed();
+    let mut options = OpenOptions::new();
+    options.read(true).append(true).custom_flags(flags);
+    options
+}
+
+/// Opens a log that exists; `None` if nothing has this name. An empty file counts as a log.
+///
+/// # Errors
+/// The file is not a log of gnoma, or it cannot be opened.
+fn open_existing(path: &Path) -> io::Result<Option<File>> {
+    match fs::symlink_metadata(path) {
+        Ok(facts) if facts.is_file() => (),
+        Ok(_) => return Err(not_a_log(path)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    }
+    let file = log_options().open(path)?;
+    let facts = file.metadata()?;
+    let mut begin = [0; HEADER.len()];
+    let is_log = facts.is_file()
+        && (facts.len() == 0
+            || file.read_exact_at(&mut begin, 0).is_ok() && begin == *HEADER.as_bytes());
+    if is_log { Ok(Some(file)) } else { Err(not_a_log(path)) }
+}
+
+fn not_a_log(path: &Path) -> io::Error {
+    let text = format!(
+        "`{}` is not a debug log of gnoma and is left as it is; name a file that does not exist",
+        path.display()
+    );
+    io::Error::new(io::ErrorKind::InvalidInput, text)
+}
+
 /// Removes the oldest logs of a folder, so that all together stay within their limit. The names begin with their time.
 pub(super) fn remove_oldest(folder: &Path) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
+    let logs = list_logs(folder);
+    let surplus = logs.len().saturating_sub(MAX_KEPT_FILES);
+    for log in logs.iter().take(surplus) {
+        drop(fs::remove_file(log));
+    }
+}
+
+/// Returns the logs of a folder, the oldest first. Their names begin with their time.
+fn list_logs(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let is_log = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         name.starts_with(|c: char| c.is_ascii_digit())
@@ -85,10 +166,23 @@ pub(super) fn remove_oldest(folder: &Path) {
     let mut logs: Vec<PathBuf> =
         entries.take(MAX_ENTRIES).flatten().map(|entry| entry.path()).filter(is_log).collect();
     gnoma_core::sort::sort(&mut logs);
-    let surplus = logs.len().saturating_sub(MAX_KEPT_FILES);
-    for log in logs.iter().take(surplus) {
-        drop(fs::remove_file(log));
+    logs
+}
+
+/// Returns the last whole lines, in at most `max_bytes`, of the newest log of a folder.
+pub(super) fn read_last(folder: &Path, max_bytes: u64) -> Option<String> {
+    let mut logs = list_logs(folder).into_iter().rev();
+    let newest = logs.find(|path| path.extension().is_some_and(|ending| ending == "log"))?;
+    let file = open_existing(&newest).ok()??;
+    let skipped = file.metadata().ok()?.len().saturating_sub(max_bytes);
+    let mut bytes = vec![0; usize::try_from(max_bytes).ok()?];
+    let read = file.read_at(&mut bytes, skipped).ok()?;
+    bytes.truncate(read);
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    if skipped == 0 {
+        return Some(text);
     }
+    text.split_once('\n').map(|(_cut_off, lines)| lines.to_owned())
 }
 
 #[cfg(test)]
@@ -105,7 +199,7 @@ mod tests {
         for _ in 0..20 {
             log.append(&line).unwrap();
         }
-        let sizes = [path.clone(), log.previous()].map(|path| path.metadata().unwrap().len());
+        let sizes = [path.clone(), log.previous_part()].map(|path| path.metadata().unwrap().len());
         assert!(sizes.iter().all(|size| (1..=MAX_PART_BYTES).contains(size)), "{sizes:?}");
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(folder.path().join("logs")).unwrap().count(), 2);
@@ -115,10 +209,73 @@ mod tests {
     fn a_link_is_not_followed() {
         let folder = tempfile::tempdir().unwrap();
         let (target, path) = (folder.path().join("target"), folder.path().join("a.log"));
-        fs::write(&target, "mine").unwrap();
-        std::os::unix::fs::symlink(&target, &path).unwrap();
-        assert!(LogFile::new(path).append("line\n").is_err());
-        assert_eq!(fs::read_to_string(target).unwrap(), "mine");
+        for content in ["mine", HEADER] {
+            fs::write(&target, content).unwrap();
+            std::os::unix::fs::symlink(&target, &path).unwrap();
+            let log = LogFile::new(path.clone());
+            assert!(log.check().is_err() && log.append("line\n").is_err());
+            fs::remove_file(&path).unwrap();
+            std::os::unix::fs::symlink(&target, log.previous_part()).unwrap();
+            assert!(log.check().is_err());
+            fs::remove_file(log.previous_part()).unwrap();
+            assert_eq!(fs::read_to_string(&target).unwrap(), content);
+        }
+    }
+
+    #[test]
+    fn other_files_are_not_appended_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notes.txt");
+        fs::write(&path, "my notes, longer than the first line of a log\n").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        let log = LogFile::new(path.clone());
+        let error = log.check().unwrap_err().to_string();
+        assert!(error.contains("is not a debug log of gnoma"), "{error}");
+        assert!(log.append("line\n").is_err());
+        assert!(fs::read_to_string(&path).unwrap().starts_with("my notes"));
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o644);
+        assert!(LogFile::new(folder.path().to_owned()).check().is_err(), "a folder");
+    }
+
+    #[test]
+    fn logs_are_continued_and_empty_files_are_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.log");
+        fs::write(&path, "").unwrap();
+        for line in ["one\n", "two\n"] {
+            let log = LogFile::new(path.clone());
+            log.check().unwrap();
+            log.append(line).unwrap();
+        }
+        assert_eq!(fs::read_to_string(path).unwrap(), format!("{HEADER}one\ntwo\n"));
+    }
+
+    #[test]
+    fn a_full_part_replaces_no_file_of_other_people() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = LogFile::new(folder.path().join("a.log"));
+        let line = format!("{}\n", "x".repeat(1 << 20));
+        log.append(&line).unwrap();
+        fs::write(log.previous_part(), "mine").unwrap();
+        let written = (0..20).take_while(|_| log.append(&line).is_ok()).count();
+        assert_eq!(written, 3);
+        assert!(log.append(&line).is_err());
+        assert_eq!(fs::read_to_string(log.previous_part()).unwrap(), "mine");
+        assert!(log.path().metadata().unwrap().len() <= MAX_PART_BYTES);
+    }
+
+    #[test]
+    fn the_end_of_the_newest_log_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(read_last(folder.path(), 100), None);
+        for (name, line) in [("1-1.log", "old"), ("2-1.log", "new"), ("2-1.log.1", "part")] {
+            LogFile::new(folder.path().join(name)).append(&format!("{line}\nmore\n")).unwrap();
+        }
+        let whole = format!("{HEADER}new\nmore\n");
+        assert_eq!(read_last(folder.path(), 100), Some(whole));
+        assert_eq!(read_last(folder.path(), 7).as_deref(), Some("more\n"));
+        fs::write(folder.path().join("3-1.log"), "no log, and as long as one begins").unwrap();
+        assert_eq!(read_last(folder.path(), 100), None);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, fmt, str::FromStr};
 
 use gnoma_core::{
-    Event, Usage,
+    Event, Role, Usage,
     message::ResultPart,
     session::{NoticeLevel, Outcome, SessionState},
 };
@@ -108,7 +108,9 @@ impl SessionLines {
         let line = format_turn(event, now_ms.saturating_sub(self.turn_began_ms))
             .or_else(|| self.format_call(event, now_ms))
             .or_else(|| format_step(event))?;
-        let is_answer_over = matches!(event, Event::Usage { .. } | Event::TurnEnded { .. });
+        // An appended message has a line only if it is an answer.
+        let is_answer_over =
+            matches!(event, Event::Usage { .. } | Event::Appended(_) | Event::TurnEnded { .. });
         if is_answer_over {
             self.call = None;
         }
@@ -136,6 +138,14 @@ impl SessionLines {
         }
     }
 
+    fn format_answer(&self, now_ms: i64) -> LogLine {
+        let call = self.call.as_ref();
+        LogLine::new(LogLevel::Info, "model answer")
+            .with_some("attempt", call.map(|call| call.attempt))
+            .with_some("first_part_ms", call.and_then(|call| call.first_part_ms))
+            .with_some("ms", call.map(|call| now_ms.saturating_sub(call.began_ms)))
+    }
+
     fn format_call(&self, event: &Event, now_ms: i64) -> Option<LogLine> {
         match event {
             Event::RoundStarted { round, arm, why } => Some(
@@ -144,15 +154,12 @@ impl SessionLines {
                     .with("arm", arm)
                     .with("why", why),
             ),
-            Event::Usage { round, .. } => {
-                let call = self.call.as_ref();
-                Some(
-                    LogLine::new(LogLevel::Info, "model answer")
-                        .with_some("attempt", call.map(|call| call.attempt))
-                        .with_some("first_part_ms", call.and_then(|call| call.first_part_ms))
-                        .with_some("ms", call.map(|call| now_ms.saturating_sub(call.began_ms)))
-                        .with_usage(round),
-                )
+            Event::Usage { round, .. } => Some(self.format_answer(now_ms).with_usage(round)),
+            // The message follows the usage, which the provider did not report if the call still runs.
+            Event::Appended(message)
+                if message.role() == Role::Assistant && self.call.is_some() =>
+            {
+                Some(self.format_answer(now_ms).with("usage", &"unknown"))
             }
             Event::Retrying { error, attempt, wait_ms, .. } => Some(
                 LogLine::new(LogLevel::Warn, "model call failed")
@@ -305,8 +312,10 @@ pub(super) fn stamp(now_ms: i64, line: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use gnoma_core::{
-        CallId, ErrorKind, ModelRef, ProviderError, RawJson,
+        CallId, Content, ErrorKind, Message, ModelRef, ProviderError, RawJson,
         message::{ToolCall, ToolResult},
     };
 
@@ -364,6 +373,22 @@ mod tests {
         ];
         assert_eq!(lines(&turn(), LogLevel::Debug), expected);
         assert_eq!(lines(&turn(), LogLevel::Warn).len(), 1);
+    }
+
+    #[test]
+    fn an_answer_without_usage_has_a_line() {
+        let message = Message::assistant(vec![Content::text("the answer")], Some(arm()), None);
+        let answer = Event::Appended(Arc::new(message.unwrap()));
+        let begin = Event::RoundStarted { round: 1, arm: arm(), why: "the only model".into() };
+        let events = [(10, begin), (50, Event::Text { text: "the".into() }), (90, answer.clone())];
+        assert_eq!(
+            lines(&events, LogLevel::Info)[1..],
+            ["model answer attempt=1 first_part_ms=40 ms=80 usage=unknown"]
+        );
+        let mut reported = turn();
+        reported.insert(5, (91, answer));
+        let lines = lines(&reported, LogLevel::Info);
+        assert_eq!(lines.iter().filter(|line| line.starts_with("model answer")).count(), 1);
     }
 
     #[test]

@@ -6,8 +6,10 @@
 
 mod file;
 mod line;
+mod panic;
 
 use std::{
+    io,
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
 };
@@ -16,7 +18,7 @@ use gnoma_core::{Event, store::SessionId};
 
 use self::{file::LogFile, line::SessionLines};
 pub use self::{file::MAX_PART_BYTES, line::LogLevel};
-use crate::{Project, clock};
+use crate::{HostError, Project, Result, clock};
 
 /// The log of this process. The command line decides once whether there is one.
 static LOG: OnceLock<ProcessLog> = OnceLock::new();
@@ -26,10 +28,28 @@ struct ProcessLog {
     level: LogLevel,
 }
 
-/// Writes a debug log from now on, which only the first call does. The file is made with the first line.
-pub fn install(path: PathBuf, level: LogLevel) {
+/// Writes a debug log from now on, also of panics. Only the first call does. The file is made with the first line. Hooks
+/// for panics that are installed later must call the one before them.
+///
+/// # Errors
+/// There is such a file and it is not a debug log, or it cannot be opened.
+pub fn install(path: PathBuf, level: LogLevel) -> Result<()> {
+    let file = LogFile::new(path);
+    file.check().map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidInput => HostError::usage(error.to_string()),
+        _ => {
+            let path = file.path().display();
+            HostError::usage(format!("the debug log `{path}` cannot be written: {error}"))
+        }
+    })?;
     // A second log would have half of the lines.
-    let _installed = LOG.set(ProcessLog { file: LogFile::new(path), level });
+    if LOG.set(ProcessLog { file, level }).is_ok() {
+        panic::install_hook(|lines| {
+            // A panic cannot tell anybody that the log fails.
+            LOG.get().into_iter().for_each(|log| drop(log.file.append(lines)));
+        });
+    }
+    Ok(())
 }
 
 /// The file of a process's debug log in gnoma's state folder. Removes the oldest files of other processes there.
@@ -38,6 +58,13 @@ pub fn default_path(state: &Path, now_ms: i64) -> PathBuf {
     let folder = state.join("logs");
     file::remove_oldest(&folder);
     folder.join(format!("{now_ms}-{}.log", std::process::id()))
+}
+
+/// Returns the end of the newest log in gnoma's state folder.
+pub(crate) fn read_last(state: &Path) -> Option<String> {
+    /// More than most sessions write.
+    const MAX_BYTES: u64 = 1 << 20;
+    file::read_last(&state.join("logs"), MAX_BYTES)
 }
 
 /// The lines of one session.

@@ -22,8 +22,8 @@ use super::{
     ports::{Opened, Services},
     replier::Replier,
     replies::Outcome,
+    session_tasks::SessionTasks,
     shared::Shared,
-    task_run::SessionTasks,
 };
 use crate::{Notices, debug_log::SessionLog};
 
@@ -121,7 +121,10 @@ impl Actor {
 
     /// Hands a command to the engine, or keeps it for the one that is being opened.
     pub(super) fn command(&mut self, command: Command) -> Outcome {
-        let begins = matches!(command, Command::Send { .. } | Command::RunStep(_));
+        let is_message = matches!(command, Command::Send { .. });
+        if is_message && self.tasks.is_reserved() {
+            return self.tasks.hold(command);
+        }
         match &self.engine {
             Engine::Open(opened) => {
                 let answered = match &command {
@@ -140,7 +143,7 @@ impl Actor {
             Engine::Opening(_) | Engine::Changing(_) => return Err(busy()),
             Engine::Gone => return Err(closed()),
         }
-        self.tasks.expects_turn |= begins;
+        self.tasks.pending_turns += usize::from(is_message);
         Ok(Reply::Done)
     }
 

@@ -3,18 +3,22 @@
 use std::sync::{Arc, Weak};
 
 use gnoma_core::{
-    Command, Event,
-    protocol::{Request, TaskRequest},
+    Command, Event, ModelRef,
+    info::Choice,
+    protocol::{Request, RequestError, RequestErrorKind, TaskRequest},
     session::{NoticeLevel, PermissionMode},
+    suggest::{find_model, nearest},
 };
 use gnoma_engine::Rights;
 
 use super::{
     actor::{Actor, MAX_WORK},
     command::{self, between_turns, for_one_turn},
+    engine::Engine,
     handle::busy,
     replier::Replier,
-    task_run::{self, TaskLink, TaskOrder},
+    task_link::TaskOrder,
+    task_run,
 };
 use crate::tasks::restricted_mode;
 
@@ -24,13 +28,24 @@ impl Actor {
         // The engine's own mode: the log may not have told of it yet.
         let mode = self.kept().rights.as_ref().map(Rights::mode);
         let is_interactive = self.kept().spec.interactive;
+        let known = match &self.engine {
+            Engine::Open(opened) => (opened.models)(),
+            Engine::Opening(_) | Engine::Changing(_) | Engine::Gone => Vec::new(),
+        };
         let Some(link) = self.tasks.link() else { return };
         match order {
-            None => self.tasks.disconnect(),
+            None => {
+                self.tasks.disconnect();
+                self.release_held_messages();
+            }
             Some(TaskOrder::Tell(text)) => {
                 self.push(Event::Notice { level: NoticeLevel::Info, text });
             }
-            Some(TaskOrder::Restrict(modes)) => {
+            Some(TaskOrder::Open { modes, models }) => {
+                if let Some(error) = unknown_model(&known, &models) {
+                    return link.open(Some(error));
+                }
+                link.open(None);
                 let to = mode.map_or(PermissionMode::Deny, |own| restricted_mode(own, &modes));
                 link.restriction = mode.filter(|own| *own != to).map(|own| (to, own));
                 if mode != Some(to) {
@@ -49,22 +64,37 @@ impl Actor {
                 let asked = link.ask(question, choices, is_interactive);
                 self.push_question(asked);
             }
+            Some(TaskOrder::Reserve) => {
+                link.reserve();
+                self.grant_reservation();
+            }
             Some(TaskOrder::Turn(turn)) => {
-                link.wait_with(turn);
-                self.begin_step();
+                if let Some(turn) = link.begin_turn(turn)
+                    && let Err(error) = self.command(Command::RunStep(turn))
+                    && let Some(link) = self.tasks.link()
+                {
+                    link.fail(&error);
+                }
+                self.release_held_messages();
             }
         }
     }
 
-    /// Begins the step of a task that waits until the session is idle.
-    pub(super) fn begin_step(&mut self) {
-        if self.tasks.expects_turn || command::is_at_work(&self.log) {
-            return;
+    /// Gives the session to the step of a task that waits for it, if no turn runs or is asked for.
+    pub(super) fn grant_reservation(&mut self) {
+        if self.tasks.pending_turns == 0
+            && !command::is_at_work(&self.log)
+            && let Some(link) = self.tasks.link()
+        {
+            link.grant();
         }
-        let Some(turn) = self.tasks.link().and_then(TaskLink::begin_turn) else { return };
-        let begun = self.command(Command::RunStep(turn));
-        if let (Err(error), Some(link)) = (begun, self.tasks.link()) {
-            link.fail(&error);
+    }
+
+    /// Hands the messages to the engine that waited until a step had begun.
+    fn release_held_messages(&mut self) {
+        for message in self.tasks.take_held_messages() {
+            // The reply was given when the message came.
+            let _gone = self.command(message);
         }
     }
 
@@ -111,4 +141,19 @@ impl Actor {
             }
         }
     }
+}
+
+/// Refuses a run whose steps want a model that is not in the session. Where no model is known yet, any may be.
+fn unknown_model(known: &[Choice], wanted: &[String]) -> Option<RequestError> {
+    let arms: Vec<&ModelRef> = known.iter().filter_map(|choice| choice.arm.as_ref()).collect();
+    let is_unknown = |name: &&String| find_model(name, arms.iter().copied()).is_none();
+    let name = wanted.iter().find(is_unknown).filter(|_| !arms.is_empty())?;
+    let cause =
+        format!("a step wants the model `{name}`, which is not in this session; nothing was run");
+    let near = nearest(name, arms.iter().map(|arm| arm.model.as_str()));
+    let remedy = match near {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "`gnoma models` lists the models".to_owned(),
+    };
+    Some(RequestError::new(RequestErrorKind::Invalid, cause).with_remedy(remedy))
 }

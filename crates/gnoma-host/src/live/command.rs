@@ -11,8 +11,6 @@ use gnoma_core::{
 
 use super::log::EventLog;
 
-/// What a message begins with that gnoma has added.
-const SYSTEM_NOTE: &str = "[system] ";
 /// Messages that may wait for a running turn.
 const MAX_QUEUED: usize = 64;
 /// Bytes of them: every front end is told all of them whenever one is added.
@@ -74,10 +72,8 @@ fn is_known(models: &[Choice], arm: &ModelRef) -> bool {
 
 /// The texts that a person has said in the conversation, the oldest first.
 pub(super) fn said_by_person(log: &EventLog) -> Vec<String> {
-    let is_said = |message: &&Arc<Message>| {
-        let is_note = || message.text_content().starts_with(SYSTEM_NOTE);
-        message.role() == Role::User && !is_note()
-    };
+    let is_said =
+        |message: &&Arc<Message>| message.role() == Role::User && !message.is_system_note();
     let (_, messages) = log.messages(None, usize::MAX);
     messages.iter().filter(is_said).map(|message| message.text_content()).collect()
 }

@@ -8,6 +8,7 @@ use std::{
 
 use gnoma_core::{
     duration,
+    price::format_usd,
     protocol::{Reply, Request, RequestError, RequestErrorKind},
     store::SessionId,
     tool::{ChildState, ChildStatus},
@@ -121,17 +122,17 @@ impl Elf {
         parts.push(format!("{} tokens", usage.total()));
         let below = self.below_micro_usd;
         if below > 0 {
-            parts.push(format!("{} ({} with its elfs)", usd(*micro_usd), usd(micro_usd + below)));
+            parts.push(format!(
+                "{} ({} with its elfs)",
+                format_usd(*micro_usd),
+                format_usd(micro_usd + below)
+            ));
         } else if *micro_usd > 0 {
-            parts.push(usd(*micro_usd));
+            parts.push(format_usd(*micro_usd));
         }
         parts.push(duration::words(Duration::from_secs(self.age_s.unsigned_abs())));
         format!("{}{}", "  ".repeat(self.level), parts.join(" · "))
     }
-}
-
-fn usd(micro_usd: u64) -> String {
-    format!("${}.{:04}", micro_usd / 1_000_000, micro_usd % 1_000_000 / 100)
 }
 
 /// The tree of them, a line each.

@@ -23,9 +23,11 @@ mod replier;
 mod replies;
 mod said;
 mod session;
+mod session_tasks;
 mod shared;
 mod spending;
 mod step_fold;
+mod task_link;
 mod task_run;
 
 pub use self::{

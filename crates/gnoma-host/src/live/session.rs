@@ -4,9 +4,9 @@
 use std::sync::{Arc, Weak};
 
 use gnoma_core::{
-    CallId, Command, Event,
+    CallId, Command, ErrorKind, Event, ProviderError, Usage,
     protocol::{Detach, ProcessEvent, Reply, Request, RequestError, Topic},
-    session::{NoticeLevel, SessionState},
+    session::{NoticeLevel, Outcome, SessionState},
 };
 use tokio::{
     sync::{Notify, mpsc, watch},
@@ -23,7 +23,7 @@ use super::{
     ports::{Change, Opened, Prepared},
     replier::Replier,
     said::Notice,
-    task_run::{TaskLink, TaskOrder},
+    task_link::{TaskLink, TaskOrder},
 };
 
 /// What wakes a session's task.
@@ -95,13 +95,36 @@ impl Actor {
                 }
             }
             Woke::Engine(EngineWakeup::Event(Some(event))) => self.log_event(event),
-            Woke::Engine(EngineWakeup::Event(None)) => return Break(()),
+            Woke::Engine(EngineWakeup::Event(None)) => {
+                self.fail_unfinished_turn();
+                return Break(());
+            }
             Woke::Task(order) => self.follow_order(order),
             Woke::Notice(notice) => self.push(notice.event(&self.log)),
             Woke::Attendance => return self.count_subscribers(),
             Woke::Worked => (),
         }
         Continue(())
+    }
+
+    /// Ends a turn that the engine did not end before it was gone: a panic took it down.
+    fn fail_unfinished_turn(&mut self) {
+        let state = self.log.with_view(|view| view.state);
+        if self.is_closing || !matches!(state, SessionState::Active | SessionState::Cancelling) {
+            return;
+        }
+        let text = "gnoma crashed in this turn, and its work may be half done; what was said before \
+                    is saved, unless saving is off: `gnoma --continue` continues it";
+        self.log_event(Event::TurnEnded {
+            outcome: Outcome::Failed {
+                error: ProviderError::new(ErrorKind::Agent, "gnoma", text),
+                kept_partial: false,
+            },
+            rounds: 0,
+            usage: Usage::default(),
+            undelivered: Vec::new(),
+            answer: None,
+        });
     }
 
     /// Ends the engine; a session without one ends at once, but never in the middle of a change.
@@ -163,7 +186,7 @@ impl Actor {
         if changes {
             self.tell_change();
         }
-        self.begin_step();
+        self.grant_reservation();
     }
 
     fn opened(&mut self, opened: Opened) {
@@ -184,6 +207,7 @@ impl Actor {
     fn not_opened(&mut self, error: &RequestError) {
         self.engine = Engine::Gone;
         self.waiting.clear();
+        self.tasks.pending_turns = 0;
         // Where no provider is set up, front ends show what to do about it.
         if self.log.with_view(|view| view.info.found.is_none()) {
             let remedy = error.remedy.iter().map(String::as_str);

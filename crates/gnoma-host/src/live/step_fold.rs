@@ -1,7 +1,9 @@
 //! Folds the events of a turn into the end of a step. Pure.
 
 use gnoma_core::{
-    Event, Role, StopReason, ToolResult, cut, protocol::TaskStepState, session::Outcome,
+    Event, Role, StopReason, ToolResult, cut,
+    protocol::TaskStepState,
+    session::{NoticeLevel, Outcome},
 };
 use gnoma_engine::gate::NOBODY_TO_ASK;
 use gnoma_extend::tasks::StepResult;
@@ -13,6 +15,12 @@ const MAX_WHY_BYTES: usize = 400;
 #[derive(Debug, Default)]
 pub(super) struct StepFold {
     is_command: bool,
+    /// The text of the notice with which the step's turn begins.
+    announcement: String,
+    /// The step's turn has begun.
+    has_begun: bool,
+    /// The message of the step.
+    message: Option<String>,
     /// The command has run; an error is the end of what it printed, or why it did not run.
     command: Option<Result<(), String>>,
     /// A model has said something, or a call has succeeded.
@@ -24,15 +32,33 @@ pub(super) struct StepFold {
 }
 
 impl StepFold {
-    /// Begins a turn; `is_command`: it runs a command, and no model answers.
-    pub(super) fn new(is_command: bool) -> Self {
-        Self { is_command, ..Self::default() }
+    /// Waits for the turn of a step, which begins with the notice `announcement`. `is_command`: it runs a command, and
+    /// no model answers.
+    pub(super) fn new(is_command: bool, announcement: String) -> Self {
+        Self { is_command, announcement, ..Self::default() }
     }
 
-    /// Takes in what happened.
+    /// Returns whether the turn of the step has begun.
+    pub(super) fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
+    /// Takes in what happened. What happens before the turn of the step begins is of another turn.
     pub(super) fn apply(&mut self, event: &Event) {
+        if !self.has_begun {
+            let announced = matches!(
+                event,
+                Event::Notice { level: NoticeLevel::Info, text } if *text == self.announcement
+            );
+            self.has_begun = announced;
+            return;
+        }
         match event {
             Event::Appended(message) => {
+                let is_of_step = message.role() == Role::User && !message.is_system_note();
+                if is_of_step && self.message.is_none() {
+                    self.message = Some(message.text_content());
+                }
                 self.has_result |=
                     message.role() == Role::Assistant && !message.text_content().trim().is_empty();
             }
@@ -59,10 +85,10 @@ impl StepFold {
     }
 
     /// Returns how the step ended, once the session is idle.
-    pub(super) fn finish(self) -> StepResult {
-        let micro_usd = self.micro_usd;
+    pub(super) fn finish(mut self) -> StepResult {
+        let (micro_usd, message) = (self.micro_usd, self.message.take());
         let (state, why) = self.state();
-        StepResult { state, why, micro_usd, answer: None }
+        StepResult { state, why, micro_usd, answer: None, message }
     }
 
     fn state(self) -> (TaskStepState, String) {
@@ -127,7 +153,12 @@ mod tests {
     }
 
     fn result(is_command: bool, events: &[Event]) -> (TaskStepState, String) {
-        let mut fold = StepFold::new(is_command);
+        let mut fold = StepFold::new(is_command, "step 1".to_owned());
+        // Of the turn before it.
+        fold.apply(&ended(!is_command, "other"));
+        fold.apply(&over(Outcome::Cancelled));
+        assert!(!fold.has_begun());
+        fold.apply(&Event::Notice { level: NoticeLevel::Info, text: "step 1".to_owned() });
         events.iter().for_each(|event| fold.apply(event));
         let StepResult { state, why, .. } = fold.finish();
         (state, why)

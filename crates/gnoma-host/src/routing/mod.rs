@@ -39,8 +39,8 @@ use self::{
 };
 pub use self::{discovery::Discovery, first::find_provider};
 use crate::{
-    Folders as _, HostError, Project, Result, clock, facts, guarding, keeping::Begun,
-    ledger::LateLedger, lowering::RoutingSettings, unused_settings,
+    Folders as _, HostError, Project, Result, branch::current_branch, clock, guarding,
+    keeping::Begun, ledger::LateLedger, lowering::RoutingSettings, unused_settings,
 };
 
 /// Milliseconds of a day.
@@ -127,6 +127,13 @@ pub fn ledger_to_look_at(project: &Project) -> Arc<LateLedger> {
     } else {
         project.shared.ledger(None, project.notices.clone())
     }
+}
+
+/// The ledger for a report: opened for reading, and that of the profile also in incognito, where sessions have one in
+/// memory.
+pub(crate) fn ledger_to_report(project: &Project) -> LateLedger {
+    let path = has_ledger(project).then(|| ledger_file(project));
+    LateLedger::to_read(path, project.notices.clone())
 }
 
 fn folder(project: &Project) -> PathBuf {
@@ -297,7 +304,7 @@ fn options(
     made: &[Made],
     known: &Known,
 ) -> RoutingOptions {
-    let Project { spec, places, notices, shared, .. } = project;
+    let Project { spec, places, notices, shared, firewall, .. } = project;
     let clock = shared.clock().clone();
     let Wishes { options, mut warnings } =
         limits::wishes(settings, spec.environment.home().as_deref());
@@ -323,12 +330,12 @@ fn options(
         real.to_string_lossy().into_owned()
     };
     let ledger = ledger(project);
-    let branch_folder = spec.folder.clone();
+    let (branch_folder, firewall) = (spec.folder.clone(), Arc::clone(firewall));
     RoutingOptions {
         ground: rules::PathBase { root: path(&places.project), folder: path(&spec.folder) },
         zone: clock::zone,
         project: key,
-        branch: Box::new(move || facts::branch(&branch_folder)),
+        branch: Box::new(move || current_branch(&branch_folder, &firewall)),
         ledger: Some(Arc::clone(&ledger) as _),
         board: Some(ledger),
         said: warnings,

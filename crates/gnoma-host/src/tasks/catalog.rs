@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 
 use gnoma_config::FileTrust;
-use gnoma_core::info::Choice;
+use gnoma_core::{info::Choice, quantity::describe_count};
 use gnoma_extend::{
     BroughtBy, ExtendPlaces,
     tasks::{
-        PlanError, PlannedAction, PlannedStep, StepKind, TaskDefinition, TaskFile, TaskPlan,
-        TaskProblem, find_tasks, plan_task, read_task_file,
+        ArgumentKind, PlanError, PlannedAction, PlannedStep, StepKind, TaskArgument,
+        TaskDefinition, TaskFile, TaskPlan, TaskProblem, find_tasks, plan_task, read_task_file,
+        replan_task,
     },
 };
 
@@ -75,14 +76,27 @@ impl Tasks {
     /// # Errors
     /// There is no such task, its project is not trusted, or an argument is wrong.
     pub fn plan(&self, name: &str, arguments: &[String]) -> Result<TaskPlan> {
+        let usable = self.usable_with(name)?;
+        plan_task(name, arguments, &usable).map_err(|error| self.plan_error(&error))
+    }
+
+    /// Plans the continuation of a run with the values that were recorded of it.
+    ///
+    /// # Errors
+    /// As [`Self::plan`]; also if the values do not fit the arguments that the task has now.
+    pub(super) fn replan(&self, name: &str, recorded: &[(String, String)]) -> Result<TaskPlan> {
+        let usable = self.usable_with(name)?;
+        replan_task(name, recorded, &usable).map_err(|error| self.plan_error(&error))
+    }
+
+    /// Returns the tasks that may run, if `name` is one of them.
+    fn usable_with(&self, name: &str) -> Result<HashMap<String, TaskDefinition>> {
         let file = self.file(name)?;
         if self.waits_for_trust(file) {
             return Err(self.untrusted(file));
         }
         let usable = self.files.iter().filter(|file| !self.waits_for_trust(file));
-        let usable: HashMap<String, TaskDefinition> =
-            usable.map(|file| (file.task.name.clone(), file.task.clone())).collect();
-        plan_task(name, arguments, &usable).map_err(|error| self.plan_error(&error))
+        Ok(usable.map(|file| (file.task.name.clone(), file.task.clone())).collect())
     }
 
     /// Checks that the tasks which a task runs exist, get their arguments and form no circle. Values that a person must
@@ -130,6 +144,25 @@ impl Tasks {
         self.files.iter().map(choice).collect()
     }
 
+    /// Returns the words that can follow the name of a task and the arguments behind it, as far as they are known: names
+    /// if there are no words, and then the values of a choice, or the default.
+    #[must_use]
+    pub fn next_words(&self, words: &[String]) -> Vec<String> {
+        let Some((name, given)) = words.split_first() else {
+            return self.files.iter().map(|file| file.task.name.clone()).collect();
+        };
+        let file = self.files.iter().find(|file| file.task.name == *name);
+        let argument = file.and_then(|file| file.task.arguments.get(given.len()));
+        let values = match argument {
+            Some(TaskArgument { kind: ArgumentKind::Choice(values), .. }) => values.clone(),
+            Some(argument) => argument.default.iter().cloned().collect(),
+            None => Vec::new(),
+        };
+        // A terminal would obey control characters of a project's file.
+        let is_plain = |value: &String| !value.is_empty() && !value.contains(char::is_control);
+        values.into_iter().filter(is_plain).collect()
+    }
+
     /// Describes a task: its arguments, and its steps as the file has them.
     ///
     /// # Errors
@@ -144,11 +177,11 @@ impl Tasks {
             ""
         };
         Ok(format!(
-            "{}: {}\nfrom {}, {} steps\n{waits}\n{}\n",
+            "{}: {}\nfrom {}, {}\n{waits}\n{}\n",
             file.task.usage(),
             file.task.description,
             self.places.shown(&file.path),
-            file.task.steps.len(),
+            describe_count(file.task.steps.len(), "step"),
             text.trim_end()
         ))
     }

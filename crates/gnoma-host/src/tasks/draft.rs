@@ -1,15 +1,24 @@
 //! Makes a task file of a session, and writes new task files.
 
 use std::{
+    collections::HashSet,
     fmt, fs,
     io::Write as _,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
 
-use gnoma_core::store::SessionId;
-use gnoma_extend::tasks::{draft_from_messages, is_task_name, task_file_path};
+use gnoma_core::{quantity::describe_count, store::SessionId};
+use gnoma_extend::tasks::{
+    RunRecord, digest_message, draft_from_messages, is_task_name, task_file_path,
+};
+use gnoma_guard::firewall::Firewall;
 
+use super::history::run_store;
 use crate::{HostError, Project, Result, extensions};
+
+/// The bit of a folder's mode with which everybody may write into it.
+const WRITABLE_BY_ALL: u32 = 0o002;
 
 /// A task that was made of a session and is not saved yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +31,7 @@ pub struct DraftedTask {
     pub diff: String,
 }
 
-/// Makes a task of what a person has said in a session.
+/// Makes a task of what a person has said in a session. Messages of the steps of tasks are left out.
 pub(crate) fn draft(
     project: &Project,
     session: &SessionId,
@@ -30,7 +39,9 @@ pub(crate) fn draft(
     messages: &[String],
 ) -> Result<DraftedTask> {
     let path = new_file(project, name)?;
-    let drafted = draft_from_messages(name, session.as_str(), messages);
+    let runs = run_store(project).map(|store| store.runs(None)).unwrap_or_default();
+    let (own, of_steps) = without_messages_of_steps(&runs, session, messages, &project.firewall);
+    let drafted = draft_from_messages(name, session.as_str(), &own);
     let drafted = drafted.map_err(|fault| {
         HostError::usage(format!("nothing you said here can be a step: {}", fault.error))
     })?;
@@ -40,12 +51,55 @@ pub(crate) fn draft(
     let mut diff = format!("--- /dev/null\n+++ b/{shown}\n@@ -0,0 +1,{lines} @@\n");
     diff.extend(text.lines().map(|line| format!("+{line}\n")));
     if drafted.omitted > 0 {
-        let count = drafted.omitted;
-        diff.push_str(&format!(
-            "{count} messages were left out, because they are too long or too many\n"
-        ));
+        let count = describe_count(drafted.omitted, "step");
+        diff.push_str(&format!("{count} left out as too long or too many\n"));
+    }
+    if of_steps > 0 {
+        let count = describe_count(of_steps, "message");
+        diff.push_str(&format!("{count} of the steps of tasks left out\n"));
     }
     Ok(DraftedTask { name: name.to_owned(), text, diff })
+}
+
+/// Returns the messages that no step of these runs has put into the session, and the number of the others.
+fn without_messages_of_steps(
+    runs: &[RunRecord],
+    session: &SessionId,
+    messages: &[String],
+    firewall: &Firewall,
+) -> (Vec<String>, usize) {
+    let of_steps = runs.iter().flat_map(|run| &run.messages);
+    let of_steps: HashSet<&str> = of_steps
+        .filter(|(place, _)| place == session.as_str())
+        .map(|(_, digest)| digest.as_str())
+        .collect();
+    let is_own = |message: &&String| {
+        // Records hold digests of texts without secrets.
+        !of_steps.contains(digest_message(&firewall.text(message)).as_str())
+    };
+    let own: Vec<String> = messages.iter().filter(is_own).cloned().collect();
+    let count = messages.len() - own.len();
+    (own, count)
+}
+
+/// Refuses to save a task in a folder that is no project: the home folder, and one that everybody may write, such as
+/// `/tmp`.
+///
+/// # Errors
+/// The folder is no project.
+pub fn refuse_shared_folder(project: &Project) -> Result<()> {
+    let places = extensions::places(project);
+    let folder = &places.project;
+    let is_home = places.home.as_deref() == Some(folder.as_path());
+    let is_shared = folder.metadata().is_ok_and(|metadata| metadata.mode() & WRITABLE_BY_ALL != 0);
+    let why = match (is_home, is_shared) {
+        (true, _) => "it is your home folder",
+        (false, true) => "everybody may write there",
+        (false, false) => return Ok(()),
+    };
+    let cause = format!("{} cannot have tasks of a project: {why}", folder.display());
+    let remedy = Some("change to a project's folder, or leave out `--project`".to_owned());
+    Err(HostError { remedy, ..HostError::usage(cause) })
 }
 
 /// Writes a drafted task as a new file of the person's. Says where.
@@ -91,4 +145,40 @@ pub fn write_task(path: &Path, text: &str) -> Result<()> {
     file.as_file().sync_all().map_err(|error| failed(&error))?;
     file.persist_noclobber(path).map_err(|error| failed(&error.error))?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_extend::tasks::{parse_task, plan_task};
+    use gnoma_guard::{
+        firewall::{FirewallOptions, Policy},
+        secrets::Scanner,
+    };
+
+    use super::*;
+
+    #[test]
+    fn messages_of_steps_in_this_session_are_left_out() {
+        let tasks = [("t".to_owned(), parse_task("t", "Do it.").unwrap())].into();
+        let plan = plan_task("t", &[], &tasks).unwrap();
+        let mut run = RunRecord::new("r".to_owned(), &plan, "s".to_owned(), 1);
+        run.add_message("Do it.");
+        let firewall = Firewall::new(FirewallOptions {
+            scanner: Scanner::new(Default::default()).unwrap(),
+            policy: Policy::default(),
+            allowed: Vec::new(),
+            first_placeholder: 1,
+        });
+        let messages = ["Look at it.", "Do it.", "Tag it."].map(str::to_owned);
+        let own = |session: &str| {
+            without_messages_of_steps(
+                &[run.clone()],
+                &SessionId::new(session),
+                &messages,
+                &firewall,
+            )
+        };
+        assert_eq!(own("s"), (vec!["Look at it.".to_owned(), "Tag it.".to_owned()], 1));
+        assert_eq!(own("other"), (messages.to_vec(), 0));
+    }
 }

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use gnoma_core::{
     duration,
+    price::format_usd,
     protocol::{TaskRunState, TaskStepState},
+    quantity::describe_count,
 };
 use gnoma_extend::tasks::{RunRecord, RunStore};
 
@@ -41,14 +43,13 @@ pub fn describe_history(project: &Project, name: &str) -> String {
 /// Describes a run in a line, and why it did not go on in another.
 fn describe_run(run: &RunRecord, now_ms: i64) -> String {
     let when = clock::ago(run.began_ms, now_ms);
-    let arguments: String =
-        run.arguments.iter().map(|(name, value)| format!(" {name}={value}")).collect();
     let state = state_word(run);
     let took: i64 = run.steps.iter().map(|step| step.took_ms).sum();
     let took = duration::words(Duration::from_millis(u64::try_from(took).unwrap_or_default()));
-    let cost = cost_words(run.micro_usd());
-    let steps = format!("{} of {} steps", run.finished_steps(), run.steps.len());
-    let mut text = format!("{when}  {}{arguments}: {state}, {steps}, {took}{cost}", run.task);
+    let cost = describe_cost(run.micro_usd());
+    let steps = describe_count(run.steps.len(), "step");
+    let steps = format!("{} of {steps}", run.finished_steps());
+    let mut text = format!("{when}  {}: {state}, {steps}, {took}{cost}", run_title(run));
     if let Some((number, step)) = run.open_step()
         && step.state != TaskStepState::Waiting
     {
@@ -68,9 +69,13 @@ fn state_word(run: &RunRecord) -> &'static str {
     }
 }
 
-pub(super) fn cost_words(micro_usd: u64) -> String {
-    if micro_usd == 0 {
-        return String::new();
-    }
-    format!(", ${}.{:04}", micro_usd / 1_000_000, micro_usd % 1_000_000 / 100)
+/// Returns the task of a run with its arguments: `release version=v1.2.0`.
+pub(super) fn run_title(run: &RunRecord) -> String {
+    let arguments = run.arguments.iter().map(|(name, value)| format!(" {name}={value}"));
+    std::iter::once(run.task.clone()).chain(arguments).collect()
+}
+
+/// Describes the cost of a run behind other words; empty if nothing is known of it.
+pub(super) fn describe_cost(micro_usd: u64) -> String {
+    if micro_usd == 0 { String::new() } else { format!(", {}", format_usd(micro_usd)) }
 }

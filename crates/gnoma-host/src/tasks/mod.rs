@@ -16,7 +16,7 @@ use gnoma_core::{
 
 pub use self::{
     catalog::{Tasks, check_file, describe_step, step_command},
-    draft::{DraftedTask, write_task},
+    draft::{DraftedTask, refuse_shared_folder, write_task},
     history::{describe_history, run_store},
     run::{PreparedRun, restricted_mode, resumable_run},
 };

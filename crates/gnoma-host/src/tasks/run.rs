@@ -4,24 +4,25 @@ use std::{sync::Arc, time::Duration};
 
 use gnoma_core::{
     duration,
-    protocol::{TaskReport, TaskRequest, TaskRunState, TaskStepReport},
+    protocol::{TaskReport, TaskRequest, TaskRunState, TaskStepReport, TaskStepState},
+    quantity::describe_count,
     session::PermissionMode,
     store::SessionId,
 };
 use gnoma_extend::{
     commands::words,
     tasks::{
-        PlannedAction, PlannedStep, ResumeError, RunLock, RunRecord, RunStore, StepRecord,
-        StepResult, StoreError, TaskPlan,
+        PlannedAction, PlannedStep, ResumeError, RunLock, RunRecord, RunStore, StepKind,
+        StepRecord, StepResult, StoreError, TaskPlan,
     },
 };
 use gnoma_guard::firewall::Firewall;
 
 use super::{
     catalog::Tasks,
-    history::{cost_words, run_store},
+    history::{describe_cost, run_store, run_title},
 };
-use crate::{HostError, Project, Result, agent::stricter};
+use crate::{HostError, Project, Result, agent::stricter, clock};
 
 /// A run that is about to begin or to continue. No other process runs it while this exists.
 pub struct PreparedRun {
@@ -31,6 +32,8 @@ pub struct PreparedRun {
     store: Option<RunStore>,
     _lock: Option<RunLock>,
     firewall: Arc<Firewall>,
+    /// Names the run that continues; `None` for a new one.
+    pub(crate) opening: Option<String>,
 }
 
 impl std::fmt::Debug for PreparedRun {
@@ -60,8 +63,27 @@ impl PreparedRun {
         &self.plan.modes
     }
 
+    /// Returns the models that the steps want which are still to run.
+    pub(crate) fn models(&self) -> Vec<String> {
+        let states = self.record.steps.iter().map(|step| step.state);
+        let is_open = |state| !matches!(state, TaskStepState::Done | TaskStepState::Skipped);
+        let open = self.plan.steps.iter().zip(states).filter(|(_, state)| is_open(*state));
+        let prompts = open.filter(|(step, _)| step.kind() == StepKind::Prompt);
+        prompts.filter_map(|(step, _)| step.model.clone()).collect()
+    }
+
+    /// Notes that a step begins.
+    pub(crate) fn begin_step(&mut self, at: usize, now_ms: i64) {
+        self.record.begin_step(at, now_ms);
+        // A process that is killed cannot note what the step has said.
+        if let Some(PlannedAction::Prompt(text)) = self.action(at) {
+            self.record.add_message(&self.firewall.text(&text));
+        }
+    }
+
     /// Notes how a step ended.
-    pub(crate) fn end_step(&mut self, at: usize, result: StepResult, now_ms: i64) {
+    pub(crate) fn end_step(&mut self, at: usize, mut result: StepResult, now_ms: i64) {
+        result.message = result.message.map(|text| self.firewall.text(&text).into_owned());
         self.record.end_step(at, result, now_ms);
     }
 
@@ -124,17 +146,24 @@ fn summarize_run(run: &RunRecord, is_recorded: bool) -> String {
     let took: i64 = run.steps.iter().map(|step| step.took_ms).sum();
     let took = duration::words(Duration::from_millis(u64::try_from(took).unwrap_or_default()));
     let Some((number, step)) = run.open_step() else {
-        let steps = if count == 1 { "1 step".to_owned() } else { format!("{count} steps") };
-        return format!("Task {task} is done: {steps} in {took}{}", cost_words(run.micro_usd()));
+        let steps = describe_count(count, "step");
+        return format!("Task {task} is done: {steps} in {took}{}", describe_cost(run.micro_usd()));
     };
     let what = if run.state == TaskRunState::Failed { "failed" } else { "was stopped" };
     let why = step.why.trim().trim_end_matches('.');
     let why = if why.is_empty() { String::new() } else { format!(": {why}") };
-    let next = if is_recorded {
-        ". `/task resume again` (`gnoma task run --resume --again`) repeats this step and goes on, `/task resume skip` \
-         (`--skip`) leaves it out"
-    } else {
-        ". Nothing is recorded in incognito, so the run cannot be resumed"
+    let next = match (is_recorded, step.state) {
+        (false, _) => ". Nothing is recorded in incognito, so the run cannot be resumed",
+        (true, TaskStepState::Waiting) => {
+            ". `/task resume` (`gnoma task resume`) continues with this step"
+        }
+        (true, _) if step.kind == StepKind::Question => {
+            ". `/task resume again` (`gnoma task resume --again`) asks again and goes on"
+        }
+        (true, _) => {
+            ". `/task resume again` (`gnoma task resume --again`) repeats this step and goes on, `/task resume skip` \
+             (`--skip`) leaves it out"
+        }
     };
     format!(
         "Task {task} stopped at step {number} of {count} ({}), which {what}{why}{next}",
@@ -164,7 +193,7 @@ pub(crate) fn prepare_run(
             let record = RunRecord::new(id, &plan, session.to_string(), clock.now_ms());
             let lock = store.as_ref().map(|store| store.lock(&record.id)).transpose();
             let lock = lock.map_err(|error| HostError::failure(error.to_string()))?;
-            Ok(PreparedRun { plan, record, store, _lock: lock, firewall })
+            Ok(PreparedRun { plan, record, store, _lock: lock, firewall, opening: None })
         }
         TaskRequest::Resume { run, choice } => {
             let store = store.ok_or_else(|| {
@@ -175,55 +204,87 @@ pub(crate) fn prepare_run(
             let lock = store.lock(&id).map_err(failed)?;
             // Read again: until now another process may have run it.
             let record = store.run(&id).map_err(failed)?;
-            let values = record.arguments.iter();
-            let arguments: Vec<String> =
-                values.map(|(name, value)| format!("{name}={value}")).collect();
-            let plan = tasks.plan(&record.task, &arguments)?;
+            let title = title_with_age(&record, project.now_ms());
+            if record.is_redacted {
+                // Its values are not those that the run needs.
+                return Err(resume_error(&title, &ResumeError::Redacted));
+            }
+            let plan = tasks.replan(&record.task, &record.arguments).map_err(|error| {
+                let cause = format!("{title} cannot be resumed: {}", error.cause);
+                HostError { cause, ..error }
+            })?;
             let resumed = record.resume(&plan, choice, project.now_ms());
-            let mut record = resumed.map_err(|error| resume_error(&error))?;
+            let mut record = resumed.map_err(|error| resume_error(&title, &error))?;
             session.as_str().clone_into(&mut record.session);
-            Ok(PreparedRun { plan, record, store: Some(store), _lock: Some(lock), firewall })
+            let opening = Some(format!("Resuming {title}"));
+            Ok(PreparedRun {
+                plan,
+                record,
+                store: Some(store),
+                _lock: Some(lock),
+                firewall,
+                opening,
+            })
         }
         _ => Err(HostError::usage("this request does not run a task")),
     }
 }
 
-fn resume_error(error: &ResumeError) -> HostError {
-    let remedy = match error {
-        ResumeError::Undecided { .. } => Some(
-            "`/task resume again` (or `gnoma task run --resume --again`) repeats it, `/task resume skip` (or \
-             `--skip`) leaves it out"
-                .to_owned(),
-        ),
-        ResumeError::Done | ResumeError::Changed { .. } | ResumeError::Redacted => None,
-    };
-    HostError { remedy, ..HostError::usage(error.to_string()) }
+/// Names a run that is resumed, or that cannot be: `the run of release version=v1.2.0 from 5m ago`.
+fn title_with_age(run: &RunRecord, now_ms: i64) -> String {
+    format!("the run of `{}` from {}", run_title(run), clock::ago(run.began_ms, now_ms))
 }
 
-/// Returns the run of that id, or with an empty id the last one that is not done: of `session`, or else of the project.
+fn resume_error(title: &str, error: &ResumeError) -> HostError {
+    let remedy = match error {
+        ResumeError::Undecided { .. } => Some(
+            "`/task resume again` (or `gnoma task resume --again`) repeats it, `/task resume skip` (or `--skip`) \
+             leaves it out"
+                .to_owned(),
+        ),
+        ResumeError::Unanswered { .. } => {
+            Some("`/task resume again` (or `gnoma task resume --again`) asks it again".to_owned())
+        }
+        ResumeError::Done | ResumeError::Changed { .. } | ResumeError::Redacted => None,
+    };
+    HostError { remedy, ..HostError::usage(format!("{title}: {error}")) }
+}
+
+/// Returns the run that `wanted` names, by its id or as the newest one of a task. If it is empty: the newest run of
+/// `session`, or else of the project. An older run is never taken instead.
 ///
 /// # Errors
-/// There is none.
-pub fn resumable_run(store: &RunStore, id: &str, session: Option<&SessionId>) -> Result<RunRecord> {
-    if !id.is_empty() {
-        let run = store.run(id).ok();
-        // The name of a task means its last run.
-        let run = run.or_else(|| {
-            store.runs(Some(id)).into_iter().find(|run| run.state != TaskRunState::Done)
-        });
-        return run.ok_or_else(|| {
-            let cause = format!("there is no run of `{}` to resume", id.escape_debug());
-            let remedy = Some("`gnoma task history` lists the runs".to_owned());
-            HostError { remedy, ..HostError::usage(cause) }
-        });
+/// There is none, or the newest is done.
+pub fn resumable_run(
+    store: &RunStore,
+    wanted: &str,
+    session: Option<&SessionId>,
+) -> Result<RunRecord> {
+    let history = || Some("`gnoma task history` lists the runs".to_owned());
+    if !wanted.is_empty()
+        && let Ok(run) = store.run(wanted)
+    {
+        return Ok(run);
     }
-    let mut open: Vec<RunRecord> =
-        store.runs(None).into_iter().filter(|run| run.state != TaskRunState::Done).collect();
-    let own = session
-        .and_then(|session| open.iter().position(|run| run.session == session.as_str()))
-        .unwrap_or(0);
-    if own < open.len() {
-        return Ok(open.swap_remove(own));
+    let mut runs = store.runs(Some(wanted).filter(|task| !task.is_empty()));
+    let own =
+        session.and_then(|session| runs.iter().position(|run| run.session == session.as_str()));
+    let newest = own.filter(|_| wanted.is_empty()).unwrap_or(0);
+    if newest >= runs.len() {
+        let cause = if wanted.is_empty() {
+            "no run of a task waits to be resumed".to_owned()
+        } else {
+            format!("there is no run of `{}` to resume", wanted.escape_debug())
+        };
+        return Err(HostError { remedy: history(), ..HostError::usage(cause) });
     }
-    Err(HostError::usage("no run of a task waits to be resumed"))
+    let run = runs.swap_remove(newest);
+    if run.state == TaskRunState::Done {
+        let cause =
+            format!("the last run (`{}`) is done, so there is nothing to resume", run_title(&run));
+        let remedy =
+            Some("`gnoma task resume NAME` resumes the last run of another task".to_owned());
+        return Err(HostError { remedy, ..HostError::usage(cause) });
+    }
+    Ok(run)
 }

@@ -2,15 +2,34 @@
 
 use std::{fmt, str::FromStr};
 
+/// A calendar period of the local time zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Period {
+    /// A day.
+    Day,
+    /// A week, which begins on Monday.
+    Week,
+    /// A month.
+    Month,
+}
+
+impl Period {
+    /// Returns the name on the command line and in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Day => "day",
+            Self::Week => "week",
+            Self::Month => "month",
+        }
+    }
+}
+
 /// A property of calls that usage is summed up by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dimension {
-    /// The local day.
-    Day,
-    /// The local week, which begins on Monday.
-    Week,
-    /// The local month.
-    Month,
+    /// The time.
+    Period(Period),
     /// The project's folder.
     Project,
     /// The git branch that was checked out.
@@ -30,9 +49,9 @@ pub enum Dimension {
 impl Dimension {
     /// Every dimension, in the order in which help lists them.
     pub const ALL: [Self; 10] = [
-        Self::Day,
-        Self::Week,
-        Self::Month,
+        Self::Period(Period::Day),
+        Self::Period(Period::Week),
+        Self::Period(Period::Month),
         Self::Project,
         Self::Branch,
         Self::Session,
@@ -46,9 +65,7 @@ impl Dimension {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Self::Day => "day",
-            Self::Week => "week",
-            Self::Month => "month",
+            Self::Period(period) => period.name(),
             Self::Project => "project",
             Self::Branch => "branch",
             Self::Session => "session",
@@ -56,21 +73,6 @@ impl Dimension {
             Self::Model => "model",
             Self::Provider => "provider",
             Self::Task => "task",
-        }
-    }
-
-    /// Returns whether the groups follow one another in time.
-    #[must_use]
-    pub fn is_time(self) -> bool {
-        match self {
-            Self::Day | Self::Week | Self::Month => true,
-            Self::Project
-            | Self::Branch
-            | Self::Session
-            | Self::Elf
-            | Self::Model
-            | Self::Provider
-            | Self::Task => false,
         }
     }
 }

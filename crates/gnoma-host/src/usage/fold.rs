@@ -8,14 +8,15 @@ use std::{
 };
 
 use gnoma_core::{
+    Price,
     ledger::{Amount, Total},
     message::ModelRef,
 };
-use gnoma_store::CallRow;
+use gnoma_store::{CallRow, calendar};
 
 use super::{
     dimension::Dimension,
-    period::{DAY_MS, LocalDays, period_begin},
+    period::LocalDays,
     sums::{UsageSums, subtract_amount},
 };
 
@@ -65,7 +66,7 @@ impl UsageFold {
 
     /// Adds a call. Calls before the beginning only explain a part of their day's sum.
     pub(super) fn add(&mut self, call: &CallRow) -> ControlFlow<()> {
-        let day = (call.at_ms.div_euclid(DAY_MS), call.arm);
+        let day = (calendar::day_of(call.at_ms), call.arm);
         self.explained.entry(day).or_default().add(&call.amount);
         if self.begin_ms.is_some_and(|begin_ms| call.at_ms < begin_ms) {
             return ControlFlow::Continue(());
@@ -88,9 +89,7 @@ impl UsageFold {
         for (part, dimension) in key.iter_mut().zip(&self.by) {
             let name = |id: i64| if id == 0 { UNKNOWN } else { id };
             *part = match dimension {
-                Dimension::Day | Dimension::Week | Dimension::Month => {
-                    period_begin(*dimension, self.days.day_of(call.at_ms))
-                }
+                Dimension::Period(period) => period.first_day(self.days.day_of(call.at_ms)),
                 Dimension::Project => name(call.project.0),
                 Dimension::Branch => name(call.branch.0),
                 Dimension::Session => name(call.session.0),
@@ -104,12 +103,13 @@ impl UsageFold {
         key
     }
 
-    /// Adds what the days' sums have beyond the calls. Returns how many of those sums are smaller than their calls.
+    /// Adds what the days' sums have beyond the calls. `prices`: those that are known today. Returns how many of those
+    /// sums are smaller than their calls.
     pub(super) fn add_unrecorded(
         &mut self,
         totals: &[Total],
         arms: &BTreeMap<i64, ModelRef>,
-        is_priced: &dyn Fn(&ModelRef) -> bool,
+        prices: &HashMap<ModelRef, Price>,
     ) -> u64 {
         let numbers: HashMap<&ModelRef, i64> =
             arms.iter().map(|(number, arm)| (arm, *number)).collect();
@@ -127,7 +127,7 @@ impl UsageFold {
             if rest != Amount::default() {
                 let key = self.key_of_day(day, number);
                 let group = self.groups.entry(key).or_default();
-                group.sums.add_unrecorded(&rest, is_priced(arm));
+                group.sums.add_unrecorded(&rest, prices.get(arm));
             }
         }
         exceeded
@@ -138,9 +138,7 @@ impl UsageFold {
         let mut key = [UNKNOWN; MAX_DEPTH];
         for (part, dimension) in key.iter_mut().zip(&self.by) {
             *part = match dimension {
-                Dimension::Day | Dimension::Week | Dimension::Month => {
-                    period_begin(*dimension, day)
-                }
+                Dimension::Period(period) => period.first_day(day),
                 Dimension::Model | Dimension::Provider => arm,
                 Dimension::Project
                 | Dimension::Branch

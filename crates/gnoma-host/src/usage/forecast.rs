@@ -2,9 +2,7 @@
 
 use gnoma_core::ledger::{Level, Unit, Window};
 use gnoma_router::pool::Pool;
-use jiff::{Timestamp, tz::TimeZone};
-
-use super::period::DAY_MS;
+use gnoma_store::calendar::{DAY_MS, begin_ms, day_of, month_start};
 
 /// Before this part of a period is over, nothing is forecast: one call would decide it.
 const LEAST_ELAPSED_PARTS: i64 = 24;
@@ -34,14 +32,14 @@ pub fn forecast(level: &Level, now_ms: i64) -> Option<CapForecast> {
     let (Unit::MicroUsd, Some(ends_at_ms)) = (level.limit.unit, level.resets_at_ms) else {
         return None;
     };
-    let begin_ms = match level.limit.window {
+    let period_begin_ms = match level.limit.window {
         Window::Day => ends_at_ms.saturating_sub(DAY_MS),
-        Window::Month => begin_of_month_ms(ends_at_ms.saturating_sub(1))?,
+        Window::Month => begin_ms(month_start(day_of(ends_at_ms.saturating_sub(1)))),
         Window::Rolling { .. } | Window::Ever => return None,
     };
     let (used, most) = (level.used.saturating_add(level.held), level.limit.most);
-    let length = ends_at_ms.saturating_sub(begin_ms).max(1);
-    let elapsed = now_ms.saturating_sub(begin_ms).clamp(0, length);
+    let length = ends_at_ms.saturating_sub(period_begin_ms).max(1);
+    let elapsed = now_ms.saturating_sub(period_begin_ms).clamp(0, length);
     let is_early = elapsed < length / LEAST_ELAPSED_PARTS;
     let expected = (!is_early).then(|| scale(used, length, elapsed.max(1)));
     let is_met_later = used < most && expected.is_some_and(|expected| expected > most);
@@ -49,7 +47,7 @@ pub fn forecast(level: &Level, now_ms: i64) -> Option<CapForecast> {
         let begun = scale(elapsed.unsigned_abs(), i64::try_from(most).unwrap_or(i64::MAX), {
             i64::try_from(used).unwrap_or(i64::MAX).max(1)
         });
-        begin_ms.saturating_add(i64::try_from(begun).unwrap_or(i64::MAX)).min(ends_at_ms)
+        period_begin_ms.saturating_add(i64::try_from(begun).unwrap_or(i64::MAX)).min(ends_at_ms)
     });
     let pool = Pool::parse(&level.pool)?;
     let window = level.limit.window;
@@ -61,12 +59,6 @@ fn scale(value: u64, by: i64, of: i64) -> u64 {
     let product = u128::from(value) * u128::from(by.unsigned_abs());
     let scaled = product.checked_div(u128::from(of.unsigned_abs())).unwrap_or(u128::MAX);
     u64::try_from(scaled).unwrap_or(u64::MAX)
-}
-
-fn begin_of_month_ms(at_ms: i64) -> Option<i64> {
-    let date = TimeZone::UTC.to_datetime(Timestamp::from_millisecond(at_ms).ok()?).date();
-    let begin = TimeZone::UTC.to_timestamp(date.first_of_month().to_datetime(Default::default()));
-    begin.ok().map(Timestamp::as_millisecond)
 }
 
 #[cfg(test)]

@@ -15,23 +15,20 @@ mod sums;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
-
 use gnoma_core::{
     ledger::{Draw, Ledger as _, Limit, Unit, Window},
-    message::ModelRef,
     store::StoreError,
 };
 use gnoma_router::pool::Pool;
 use gnoma_store::{DamagedCalls, UsageRead};
 
 pub use self::{
-    dimension::{Dimension, DimensionError},
+    dimension::{Dimension, DimensionError, Period},
     fold::{MAX_DEPTH, MAX_GROUPS},
     forecast::{CapForecast, forecast},
     period::{Since, SinceError},
     report::UsageRow,
-    sums::UsageSums,
+    sums::{CallDetails, UsageSums},
 };
 use self::{
     fold::UsageFold,
@@ -68,13 +65,14 @@ pub struct UsageReport {
     pub exceeded_sums: u64,
 }
 
-/// Reads the usage of the project's profile.
+/// Reads the usage of the project's profile, also in incognito. Writes nothing, unless the ledger is damaged or of an
+/// older gnoma.
 ///
 /// # Errors
 /// The ledger cannot be read, or the report would have more than [`MAX_GROUPS`] groups.
 pub async fn read_report(project: &Project, query: &UsageQuery) -> Result<UsageReport> {
     let (now_ms, zone) = (project.now_ms(), crate::clock::zone());
-    let ledger = routing::ledger_to_look_at(project);
+    let ledger = routing::ledger_to_report(project);
     let begin_ms = query.since.begin_ms(now_ms, &zone);
     let fold = UsageFold::new(query.by.clone(), begin_ms, LocalDays::new(zone.clone()));
     let from_ms = begin_ms.unwrap_or(i64::MIN);
@@ -83,9 +81,8 @@ pub async fn read_report(project: &Project, query: &UsageQuery) -> Result<UsageR
     if fold.is_full {
         return Err(too_many_groups());
     }
-    let priced: HashSet<ModelRef> =
-        routing::prices(project, &totals).into_iter().map(|(arm, _)| arm).collect();
-    let exceeded_sums = fold.add_unrecorded(&totals, &arms, &|arm| priced.contains(arm));
+    let prices = routing::prices(project, &totals).into_iter().collect();
+    let exceeded_sums = fold.add_unrecorded(&totals, &arms, &prices);
     let ids = name_ids(&query.by, fold.groups.keys());
     let names = ledger.call_names(ids).await.map_err(to_host_error)?;
     let (total, rows) = build_tree(&query.by, fold.groups, &KeyNames { names, arms });
@@ -99,7 +96,7 @@ pub async fn read_report(project: &Project, query: &UsageQuery) -> Result<UsageR
 /// # Errors
 /// The ledger cannot be read.
 pub async fn count_forgettable(project: &Project, before: Option<Since>) -> Result<u64> {
-    let ledger = routing::ledger_to_look_at(project);
+    let ledger = routing::ledger_to_report(project);
     ledger.count_calls(end_ms(project, before)).await.map_err(to_host_error)
 }
 

@@ -2,16 +2,14 @@
 
 use std::{fmt, str::FromStr};
 
+use gnoma_store::calendar::{self, date_of, day_of_date, month_start};
 use jiff::{
     Timestamp,
     civil::{Date, Time},
     tz::TimeZone,
 };
 
-use super::dimension::Dimension;
-
-/// Milliseconds of a UTC day.
-pub(super) const DAY_MS: i64 = 86_400_000;
+use super::dimension::Period;
 
 /// More days, weeks or hours than this mean everything.
 const MAX_COUNT: u32 = 100_000;
@@ -36,7 +34,7 @@ impl Since {
         match self {
             Self::All => None,
             Self::Hours(hours) => Some(now_ms.saturating_sub(i64::from(hours) * 3_600_000)),
-            Self::Date(date) => Some(begin_of_day_ms(date_number(date), zone)),
+            Self::Date(date) => Some(begin_of_day_ms(day_of_date(date), zone)),
             Self::Days(days) => {
                 let today = LocalDays::new(zone.clone()).day_of(now_ms);
                 Some(begin_of_day_ms(today.saturating_sub(i64::from(days) - 1), zone))
@@ -120,7 +118,7 @@ impl LocalDays {
             return day;
         }
         let date = self.zone.to_datetime(timestamp(at_ms)).date();
-        let day = date_number(date);
+        let day = day_of_date(date);
         let begin = begin_of_day_ms(day, &self.zone);
         let end = begin_of_day_ms(day.saturating_add(1), &self.zone);
         // Where a zone was set back over midnight, a date can begin twice.
@@ -135,7 +133,7 @@ fn begin_of_day_ms(day: i64, zone: &TimeZone) -> i64 {
     let midnight = date_of(day).to_datetime(Time::midnight());
     match zone.to_timestamp(midnight) {
         Ok(begin) => begin.as_millisecond(),
-        Err(_beyond) => day.saturating_mul(DAY_MS),
+        Err(_beyond) => calendar::begin_ms(day),
     }
 }
 
@@ -144,53 +142,29 @@ fn timestamp(at_ms: i64) -> Timestamp {
     Timestamp::from_millisecond(at_ms).unwrap_or(end)
 }
 
-/// The date that is so many days after 1970-01-01.
-fn date_of(day: i64) -> Date {
-    TimeZone::UTC.to_datetime(timestamp(day.saturating_mul(DAY_MS))).date()
-}
-
-/// The number of days between 1970-01-01 and a date.
-pub(super) fn date_number(date: Date) -> i64 {
-    TimeZone::UTC
-        .to_timestamp(date.to_datetime(Time::midnight()))
-        .map_or(0, |at| at.as_millisecond().div_euclid(DAY_MS))
-}
-
-/// The first day of the day, week or month that `day` is in; the day itself for other dimensions.
-pub(super) fn period_begin(dimension: Dimension, day: i64) -> i64 {
-    /// 1970-01-01 was a Thursday.
-    const DAYS_SINCE_MONDAY: i64 = 3;
-    match dimension {
-        Dimension::Week => day.saturating_sub(day.saturating_add(DAYS_SINCE_MONDAY).rem_euclid(7)),
-        Dimension::Month => date_number(date_of(day).first_of_month()),
-        Dimension::Day
-        | Dimension::Project
-        | Dimension::Branch
-        | Dimension::Session
-        | Dimension::Elf
-        | Dimension::Model
-        | Dimension::Provider
-        | Dimension::Task => day,
-    }
-}
-
-/// The name of the period that begins with `day`: `2026-11-28`, `2026-W48`, `2026-11`.
-pub(super) fn period_name(dimension: Dimension, day: i64) -> String {
-    let date = date_of(day);
-    match dimension {
-        Dimension::Week => {
-            let week = date.iso_week_date();
-            format!("{:04}-W{:02}", week.year(), week.week())
+impl Period {
+    /// Returns the first day of the period that `day` is in.
+    pub(super) fn first_day(self, day: i64) -> i64 {
+        /// 1970-01-01 was a Thursday.
+        const DAYS_SINCE_MONDAY: i64 = 3;
+        match self {
+            Self::Day => day,
+            Self::Week => day.saturating_sub(day.saturating_add(DAYS_SINCE_MONDAY).rem_euclid(7)),
+            Self::Month => month_start(day),
         }
-        Dimension::Month => format!("{:04}-{:02}", date.year(), date.month()),
-        Dimension::Day
-        | Dimension::Project
-        | Dimension::Branch
-        | Dimension::Session
-        | Dimension::Elf
-        | Dimension::Model
-        | Dimension::Provider
-        | Dimension::Task => date.to_string(),
+    }
+
+    /// Returns the name of the period that begins with `day`: `2026-11-28`, `2026-W48`, `2026-11`.
+    pub(super) fn name_of(self, day: i64) -> String {
+        let date = date_of(day);
+        match self {
+            Self::Day => date.to_string(),
+            Self::Week => {
+                let week = date.iso_week_date();
+                format!("{:04}-W{:02}", week.year(), week.week())
+            }
+            Self::Month => format!("{:04}-{:02}", date.year(), date.month()),
+        }
     }
 }
 
@@ -254,13 +228,13 @@ mod tests {
 
     #[test]
     fn periods_have_the_names_of_the_calendar() {
-        let day = date_number(date(2027, 1, 1));
-        assert_eq!(period_name(Dimension::Day, day), "2027-01-01");
-        let monday = period_begin(Dimension::Week, day);
+        let day = day_of_date(date(2027, 1, 1));
+        assert_eq!(Period::Day.name_of(day), "2027-01-01");
+        let monday = Period::Week.first_day(day);
         assert_eq!(date_of(monday), date(2026, 12, 28));
-        assert_eq!(period_name(Dimension::Week, monday), "2026-W53");
-        let first = period_begin(Dimension::Month, date_number(date(2027, 2, 28)));
-        assert_eq!(period_name(Dimension::Month, first), "2027-02");
+        assert_eq!(Period::Week.name_of(monday), "2026-W53");
+        let first = Period::Month.first_day(day_of_date(date(2027, 2, 28)));
+        assert_eq!(Period::Month.name_of(first), "2027-02");
     }
 
     proptest! {
@@ -276,11 +250,11 @@ mod tests {
 
         #[test]
         fn a_day_is_in_the_period_that_it_begins(day in -20_000_i64..100_000) {
-            for dimension in [Dimension::Day, Dimension::Week, Dimension::Month] {
-                let begin = period_begin(dimension, day);
+            for period in [Period::Day, Period::Week, Period::Month] {
+                let begin = period.first_day(day);
                 prop_assert!(begin <= day && day - begin < 31);
-                prop_assert_eq!(period_begin(dimension, begin), begin);
-                prop_assert_eq!(period_name(dimension, begin), period_name(dimension, begin));
+                prop_assert_eq!(period.first_day(begin), begin);
+                prop_assert_eq!(period.name_of(begin).len(), period.name_of(day).len());
             }
         }
     }

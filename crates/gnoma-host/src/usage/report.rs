@@ -11,7 +11,6 @@ use gnoma_store::NameId;
 use super::{
     dimension::Dimension,
     fold::{CallGroup, GroupKey, NO_ELF, UNKNOWN},
-    period::period_name,
     sums::UsageSums,
 };
 
@@ -43,9 +42,7 @@ impl KeyNames {
             return None;
         }
         match dimension {
-            Dimension::Day | Dimension::Week | Dimension::Month => {
-                Some(period_name(dimension, part))
-            }
+            Dimension::Period(period) => Some(period.name_of(part)),
             Dimension::Elf if part == NO_ELF => Some(MAIN_SESSION.to_owned()),
             Dimension::Project
             | Dimension::Branch
@@ -69,11 +66,7 @@ pub(super) fn name_ids<'k>(
         | Dimension::Session
         | Dimension::Elf
         | Dimension::Task => true,
-        Dimension::Day
-        | Dimension::Week
-        | Dimension::Month
-        | Dimension::Model
-        | Dimension::Provider => false,
+        Dimension::Period(_) | Dimension::Model | Dimension::Provider => false,
     };
     let mut ids: Vec<NameId> = keys
         .flat_map(|key| key.iter().zip(by))
@@ -132,7 +125,7 @@ fn build_branch(
     // There can be as many as calls.
     turns.sort_unstable();
     turns.dedup();
-    sums.turns = turns.len() as u64;
+    sums.details.turns = turns.len() as u64;
     Branch { sums, rows, turns }
 }
 
@@ -148,18 +141,20 @@ fn divide_groups(
     let mut parts: BTreeMap<RowKey, Vec<(GroupKey, CallGroup)>> = BTreeMap::new();
     for (key, group) in groups {
         let part = key.get(depth).copied().unwrap_or(UNKNOWN);
-        let place = if dimension.is_time() { part } else { 0 };
-        parts.entry((place, names.name(dimension, part))).or_default().push((key, group));
+        let place = if matches!(dimension, Dimension::Period(_)) { part } else { 0 };
+        // Most parts of a dimension with many names have one group; room for more would be most of a report's memory.
+        let of_name = parts.entry((place, names.name(dimension, part)));
+        of_name.or_insert_with(|| Vec::with_capacity(1)).push((key, group));
     }
     parts
 }
 
 /// Puts the dearest first, unless rows follow one another in time; what is not known comes last.
 fn sort_rows(dimension: Dimension, rows: &mut [UsageRow]) {
-    if !dimension.is_time() {
+    if !matches!(dimension, Dimension::Period(_)) {
         // Rows of equal cost stay in the order of their names.
         gnoma_core::sort::by_key(rows, |row| {
-            (row.name.is_none(), Reverse(row.sums.micro_usd), Reverse(row.sums.tokens()))
+            (row.name.is_none(), Reverse(row.sums.amount.micro_usd), Reverse(row.sums.tokens()))
         });
     }
 }

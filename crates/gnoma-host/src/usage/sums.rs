@@ -1,135 +1,131 @@
 //! Sums of calls. Pure.
 
-use gnoma_core::ledger::Amount;
+use gnoma_core::{Price, Usage, ledger::Amount};
 use gnoma_store::CallRow;
 
 /// The sums of some calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UsageSums {
-    /// Turns of people that the calls belong to; only of calls that the ledger recorded one by one.
-    pub turns: u64,
-    /// Model calls.
-    pub calls: u64,
-    /// Calls that ended with an error; only of calls that the ledger recorded one by one.
-    pub failed_calls: u64,
-    /// Calls that took tokens and whose price is not known. Their cost is not in [`micro_usd`](Self::micro_usd).
+    /// Calls, tokens and the known cost, as the ledger sums them up.
+    pub amount: Amount,
+    /// Calls that took tokens and whose price is not known. Their cost is not in `amount`.
     pub unpriced_calls: u64,
     /// Calls of which the ledger has only a day's sum for each model.
     pub unrecorded_calls: u64,
-    /// Prompt tokens, those from and into a cache included.
-    pub input: u64,
-    /// Prompt tokens that the provider's cache had.
-    pub cached: u64,
-    /// Prompt tokens that were written to the provider's cache.
-    pub cache_write: u64,
-    /// Output tokens that were thought; only of calls that the ledger recorded one by one.
-    pub thinking: u64,
-    /// Output tokens, thinking included.
-    pub output: u64,
-    /// The known cost, in micro-dollars.
-    pub micro_usd: u64,
     /// Milliseconds until the first part of the answer, summed over [`timed_calls`](Self::timed_calls).
     pub first_part_ms: u64,
     /// Calls whose time until the first part of the answer was measured.
     pub timed_calls: u64,
+    /// The sums of what only recorded calls have.
+    pub details: CallDetails,
+}
+
+/// Sums that only exist of calls that the ledger recorded one by one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallDetails {
+    /// Turns of people that the calls belong to.
+    pub turns: u64,
+    /// Calls that ended with an error.
+    pub failed_calls: u64,
+    /// Output tokens that were thought.
+    pub thinking: u64,
 }
 
 impl UsageSums {
-    /// The cost in micro-dollars; `None` if no call's price is known.
+    /// Returns the number of model calls.
     #[must_use]
-    pub fn cost(&self) -> Option<u64> {
-        (self.unpriced_calls < self.calls || self.calls == 0 || self.micro_usd > 0)
-            .then_some(self.micro_usd)
+    pub fn calls(&self) -> u64 {
+        self.amount.requests
     }
 
-    /// The mean time until the first part of an answer, in milliseconds.
+    /// Returns the known cost in micro-dollars; `None` if no cost is known and the price of at least one call is not.
+    #[must_use]
+    pub fn cost(&self) -> Option<u64> {
+        let micro_usd = self.amount.micro_usd;
+        (self.unpriced_calls == 0 || micro_usd > 0).then_some(micro_usd)
+    }
+
+    /// Returns the details; `None` if there are calls and none was recorded one by one.
+    #[must_use]
+    pub fn details(&self) -> Option<CallDetails> {
+        let calls = self.calls();
+        (calls == 0 || self.unrecorded_calls < calls).then_some(self.details)
+    }
+
+    /// Returns the mean time until the first part of an answer, in milliseconds.
     #[must_use]
     pub fn mean_first_part_ms(&self) -> Option<u64> {
         self.first_part_ms.checked_div(self.timed_calls)
     }
 
-    /// Prompt and output tokens.
+    /// Returns the number of prompt and output tokens.
     #[must_use]
     pub fn tokens(&self) -> u64 {
-        self.input.saturating_add(self.output)
+        self.amount.input.saturating_add(self.amount.output)
     }
 
     /// Adds a recorded call, but for its turn.
     pub(super) fn add_call(&mut self, call: &CallRow) {
         let CallRow { amount, thinking, is_priced, failure, first_part_ms, .. } = call;
-        self.add_ledger_amount(amount);
-        let calls = amount.requests;
-        self.thinking = self.thinking.saturating_add(*thinking);
-        if failure.0 != 0 {
-            self.failed_calls = self.failed_calls.saturating_add(calls);
-        }
-        if !is_priced {
-            self.unpriced_calls = self.unpriced_calls.saturating_add(calls);
-        }
-        if let Some(ms) = first_part_ms {
-            self.first_part_ms = self.first_part_ms.saturating_add(*ms);
-            self.timed_calls = self.timed_calls.saturating_add(1);
-        }
+        let calls = |is_counted: bool| if is_counted { amount.requests } else { 0 };
+        self.add_sums(&Self {
+            amount: *amount,
+            unpriced_calls: calls(!is_priced),
+            unrecorded_calls: 0,
+            first_part_ms: first_part_ms.unwrap_or(0),
+            timed_calls: first_part_ms.is_some().into(),
+            details: CallDetails {
+                turns: 0,
+                failed_calls: calls(failure.0 != 0),
+                thinking: *thinking,
+            },
+        });
     }
 
-    /// Adds what a day's sum has beyond the recorded calls.
-    pub(super) fn add_unrecorded(&mut self, rest: &Amount, is_priced: bool) {
-        self.add_ledger_amount(rest);
-        self.unrecorded_calls = self.unrecorded_calls.saturating_add(rest.requests);
-        let has_tokens = rest.input > 0 || rest.output > 0;
-        if !is_priced && rest.micro_usd == 0 && has_tokens {
-            self.unpriced_calls = self.unpriced_calls.saturating_add(rest.requests);
-        }
-    }
-
-    fn add_ledger_amount(&mut self, amount: &Amount) {
-        let Amount { requests, input, cached, output, micro_usd, cache_write } = amount;
-        for (sum, value) in [
-            (&mut self.calls, requests),
-            (&mut self.input, input),
-            (&mut self.cached, cached),
-            (&mut self.cache_write, cache_write),
-            (&mut self.output, output),
-            (&mut self.micro_usd, micro_usd),
-        ] {
-            *sum = sum.saturating_add(*value);
-        }
+    /// Adds what a day's sum has beyond the recorded calls. `price`: the price of the model, if it is known today.
+    pub(super) fn add_unrecorded(&mut self, rest: &Amount, price: Option<&Price>) {
+        let is_priced = rest.micro_usd > 0 || is_free(rest, price);
+        let unpriced_calls = if is_priced { 0 } else { rest.requests };
+        let unrecorded_calls = rest.requests;
+        self.add_sums(&Self { amount: *rest, unpriced_calls, unrecorded_calls, ..Self::default() });
     }
 
     /// Adds the sums of other calls, but for their turns: two groups can share one.
     pub(super) fn add_sums(&mut self, other: &Self) {
         let Self {
-            turns: _,
-            calls,
-            failed_calls,
+            amount,
             unpriced_calls,
             unrecorded_calls,
-            input,
-            cached,
-            cache_write,
-            thinking,
-            output,
-            micro_usd,
             first_part_ms,
             timed_calls,
+            details: CallDetails { turns: _, failed_calls, thinking },
         } = other;
+        self.amount.add(amount);
         for (sum, value) in [
-            (&mut self.calls, calls),
-            (&mut self.failed_calls, failed_calls),
             (&mut self.unpriced_calls, unpriced_calls),
             (&mut self.unrecorded_calls, unrecorded_calls),
-            (&mut self.input, input),
-            (&mut self.cached, cached),
-            (&mut self.cache_write, cache_write),
-            (&mut self.thinking, thinking),
-            (&mut self.output, output),
-            (&mut self.micro_usd, micro_usd),
             (&mut self.first_part_ms, first_part_ms),
             (&mut self.timed_calls, timed_calls),
+            (&mut self.details.failed_calls, failed_calls),
+            (&mut self.details.thinking, thinking),
         ] {
             *sum = sum.saturating_add(*value);
         }
     }
+}
+
+/// Returns whether nothing is paid for an amount. A price that was not known when the calls were made left no cost in
+/// the ledger, also where it is known today.
+fn is_free(amount: &Amount, price: Option<&Price>) -> bool {
+    let Amount { input, cached, output, cache_write, .. } = *amount;
+    let usage = Usage {
+        input: input.saturating_sub(cached).saturating_sub(cache_write),
+        output,
+        cache_read: cached,
+        cache_write,
+        ..Usage::default()
+    };
+    usage.total() == 0 || price.is_some_and(|price| price.of(&usage) == 0)
 }
 
 /// Subtracts what calls explain from a day's sum. The second value says whether they explain more than there is.
@@ -155,17 +151,46 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cost_is_unknown_only_if_no_price_is_known() {
-        let sums = |calls, unpriced_calls, micro_usd| UsageSums {
-            calls,
+    fn cost_is_unknown_if_a_price_is_missing_and_nothing_else_cost_anything() {
+        let sums = |requests, unpriced_calls, micro_usd| UsageSums {
+            amount: Amount { requests, micro_usd, ..Amount::default() },
             unpriced_calls,
-            micro_usd,
             ..UsageSums::default()
         };
         assert_eq!(sums(3, 3, 0).cost(), None);
-        assert_eq!(sums(3, 1, 0).cost(), Some(0));
-        assert_eq!(sums(3, 3, 5).cost(), Some(5));
+        // The other two failed before they took anything.
+        assert_eq!(sums(3, 1, 0).cost(), None);
+        assert_eq!(sums(3, 1, 5).cost(), Some(5));
+        assert_eq!(sums(3, 0, 0).cost(), Some(0));
         assert_eq!(sums(0, 0, 0).cost(), Some(0));
+    }
+
+    #[test]
+    fn unrecorded_calls_without_cost_are_free_only_if_their_price_is_zero() {
+        let unpriced = |rest: Amount, price: Option<Price>| {
+            let mut sums = UsageSums::default();
+            sums.add_unrecorded(&rest, price.as_ref());
+            sums.unpriced_calls
+        };
+        let rest = Amount { requests: 2, input: 9, output: 1, ..Amount::default() };
+        assert_eq!(unpriced(rest, None), 2);
+        let price = Price { input: 1, ..Price::default() };
+        assert_eq!(unpriced(rest, Some(price)), 2, "it was not known when they were made");
+        assert_eq!(unpriced(rest, Some(Price::default())), 0);
+        assert_eq!(unpriced(Amount { micro_usd: 4, ..rest }, None), 0);
+        assert_eq!(unpriced(Amount { requests: 2, ..Amount::default() }, None), 0);
+    }
+
+    #[test]
+    fn details_are_unknown_if_no_call_was_recorded() {
+        let sums = |requests, unrecorded_calls| UsageSums {
+            amount: Amount { requests, ..Amount::default() },
+            unrecorded_calls,
+            ..UsageSums::default()
+        };
+        assert_eq!(sums(3, 3).details(), None);
+        assert_eq!(sums(3, 2).details(), Some(CallDetails::default()));
+        assert_eq!(sums(0, 0).details(), Some(CallDetails::default()));
     }
 
     #[test]

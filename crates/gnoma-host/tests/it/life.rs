@@ -1,10 +1,15 @@
 //! How sessions begin, change and end.
 
-use std::{sync::atomic::Ordering, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use gnoma_core::{
+    Event, EventStream, ModelInfo, ModelRequest, Provider, ProviderError,
     protocol::{Detach, ProcessEvent, Reply, Request, RequestErrorKind, SessionSpec, Switch},
-    session::{PermissionMode, SessionState},
+    session::{Outcome, PermissionMode, SessionState},
+    tool::BoxFuture,
 };
 use gnoma_testkit::Answer;
 
@@ -104,6 +109,39 @@ async fn what_works_beside_a_session_is_told_whether_somebody_uses_it() {
     window.ask(Some(&session), Request::Detach).await.unwrap();
     tokio::time::sleep(LONG).await;
     assert_eq!(used(), [false, true, false, true, false]);
+}
+
+/// A provider whose answer panics.
+struct PanickingProvider;
+
+impl Provider for PanickingProvider {
+    fn name(&self) -> &str {
+        "test"
+    }
+
+    fn stream(&self, _request: ModelRequest) -> EventStream {
+        Box::pin(futures_util::stream::poll_fn(|_| panic!("a fault of gnoma")))
+    }
+
+    fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_ends_the_turn_with_a_sentence() {
+    let world = World::new(Box::new(|_| Arc::new(PanickingProvider)), Vec::new());
+    let (_host, mut window, session) = attached(&world).await;
+    window.recorded = Some(Vec::new());
+    window.ask(Some(&session), say("go")).await.unwrap();
+    window.until_state(&session, SessionState::Closed).await;
+    let events = window.recorded.take().unwrap();
+    let error = events.iter().find_map(|event| match event {
+        Event::TurnEnded { outcome: Outcome::Failed { error, .. }, .. } => Some(error.to_string()),
+        _ => None,
+    });
+    let error = error.expect("the turn has no end");
+    assert!(error.contains("gnoma crashed in this turn"), "{error}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,8 +9,9 @@ use gnoma_core::{
 use rusqlite::{Connection, OptionalExtension, params};
 
 pub(super) use super::statements::{run, totals};
-use super::{admit, calendar::day_of, calls, window, words::InWords};
+use super::{admit, calls, window, words::InWords};
 use crate::{
+    calendar::day_of,
     error::Result,
     lock::{Hold, Identity},
     text::{MAX_COUNT, count},
@@ -54,7 +55,7 @@ impl Books<'_> {
     /// Holds room in all pools of `ask`, or says which limit has none.
     pub(super) fn reserve(&self, ask: &Ask) -> Result<std::result::Result<HoldId, Full>> {
         self.bury()?;
-        let levels = self.levels(&ask.draws, ask.at_ms)?;
+        let levels = self.levels_without(&[], &ask.draws, ask.at_ms)?;
         match self.full(&levels, ask)? {
             Some(full) => Ok(Err(full)),
             None => self.hold(ask).map(Ok),
@@ -206,13 +207,18 @@ impl Books<'_> {
         .map(|_| ())
     }
 
-    /// Where all limits of `draws` stand.
+    /// Returns the state of all limits of `draws`. Changes nothing.
     pub(super) fn levels(&self, draws: &[Draw], at_ms: i64) -> Result<Vec<Level>> {
+        self.levels_without(&self.dead_processes()?, draws, at_ms)
+    }
+
+    /// Returns the state of all limits, without what `dead` processes hold.
+    fn levels_without(&self, dead: &[i64], draws: &[Draw], at_ms: i64) -> Result<Vec<Level>> {
         let mut levels = Vec::new();
         for draw in draws.iter().filter(|draw| !draw.limits.is_empty()) {
             let number = self.pool(&draw.pool)?;
             let held = match number {
-                Some(pool) => window::held(self.connection, pool)?,
+                Some(pool) => window::held(self.connection, pool, dead)?,
                 None => Amount::default(),
             };
             for limit in &draw.limits {
@@ -234,6 +240,14 @@ impl Books<'_> {
 
     /// Lets go of what processes hold that are no more.
     pub(super) fn bury(&self) -> Result<()> {
+        for number in self.dead_processes()? {
+            self.run("DELETE FROM process WHERE number = ?1", [number])?;
+        }
+        Ok(())
+    }
+
+    /// Returns the numbers of processes that are recorded and no longer run.
+    fn dead_processes(&self) -> Result<Vec<i64>> {
         let mut others = self
             .connection
             .prepare_cached(
@@ -249,11 +263,7 @@ impl Books<'_> {
                 dead.push(row.get(8).in_words()?);
             }
         }
-        drop(rows);
-        for number in dead {
-            self.run("DELETE FROM process WHERE number = ?1", [number])?;
-        }
-        Ok(())
+        Ok(dead)
     }
 
     /// The row of this process; others that cannot look at it see by it that it lives.
@@ -339,6 +349,7 @@ pub(super) fn redate(connection: &Connection, now_ms: i64) -> Result<u64> {
     }
     run(connection, "UPDATE spent SET at_ms = ?1 WHERE at_ms > ?1", [now_ms])?;
     run(connection, "UPDATE call SET at_ms = ?1 WHERE at_ms > ?1", [now_ms])?;
+    run(connection, "UPDATE call_name SET last_day = ?1 WHERE last_day > ?1", [today])?;
     run(connection, "UPDATE hold SET at_ms = ?1 WHERE at_ms > ?1", [now_ms])?;
     let calls = run(connection, "UPDATE settled SET at_ms = ?1 WHERE at_ms > ?1", [now_ms])?;
     Ok(u64::try_from(calls).unwrap_or(u64::MAX))

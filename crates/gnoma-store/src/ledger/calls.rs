@@ -1,8 +1,9 @@
 //! Single calls with the work that they belong to, for sums by session, project, branch and task.
 //!
 //! A call is written in the transaction that settles it, so a day's calls and the day's sums (`arm_day`) agree. The
-//! sums stay for ever; calls are removed after [`KEPT_DAYS`], or when a person asks for it. Sums that no call explains
-//! are older than that, of a gnoma that did not record calls, or of rows that cannot be read.
+//! sums stay for ever. Calls, and names that only they have, are removed after [`KEPT_DAYS`] by the next process that
+//! counts a call, or when a person asks for it. Sums that no call explains are older than that, of a gnoma that did not
+//! record calls, or of rows that cannot be read. A clock that is wrongly ahead costs details, never sums.
 
 use std::{collections::BTreeMap, ops::ControlFlow};
 
@@ -14,21 +15,20 @@ use gnoma_core::{
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{
-    calendar::{DAY_MS, begins_ms, day_of},
     statements::{run, totals},
     words::InWords,
 };
-use crate::{error::Result, text::count};
+use crate::{
+    calendar::{DAY_MS, begin_ms, day_of},
+    error::Result,
+    text::count,
+};
 
 /// Days after which a call is removed.
 pub const KEPT_DAYS: i64 = 400;
 
-/// So many of the latest calls are not removed because of their age: a clock that is wrongly ahead for a moment must
-/// not remove everything.
-const KEPT_CALLS: i64 = 5_000;
-
-/// Calls that are removed in one transaction of upkeep.
-const PIECE_CALLS: i64 = 500;
+/// Rows that are removed in one transaction of upkeep.
+const PIECE_ROWS: i64 = 500;
 
 /// Calls that are removed in one transaction when a person asks for it.
 const FORGOTTEN_AT_ONCE: i64 = 20_000;
@@ -122,7 +122,7 @@ pub(super) fn insert(
     call: &SettledCall,
 ) -> Result<()> {
     let CallOrigin { project, branch, session, elf, turn, task } = origin;
-    let id = |kind, name: &str| name_id(connection, kind, name);
+    let id = |kind, name: &str| name_id(connection, kind, name, day_of(at_ms));
     let amount = &call.amount;
     run(
         connection,
@@ -152,22 +152,27 @@ pub(super) fn insert(
     .map(|_| ())
 }
 
-fn name_id(connection: &Connection, kind: NameKind, name: &str) -> Result<i64> {
+/// Returns the id of a name that a call of `day` has. Records a new one.
+fn name_id(connection: &Connection, kind: NameKind, name: &str, day: i64) -> Result<i64> {
     if name.is_empty() {
         return Ok(0);
     }
     let name = gnoma_core::cut::head(name, MAX_NAME_BYTES);
-    let found = connection
-        .prepare_cached("SELECT number FROM call_name WHERE kind = ?1 AND name = ?2")
+    let found: Option<(i64, i64)> = connection
+        .prepare_cached("SELECT number, last_day FROM call_name WHERE kind = ?1 AND name = ?2")
         .and_then(|mut find| {
-            find.query_row(params![kind as i64, name], |row| row.get(0)).optional()
+            let columns = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+            find.query_row(params![kind as i64, name], columns).optional()
         })
         .in_words()?;
-    if let Some(number) = found {
+    if let Some((number, last_day)) = found {
+        if last_day < day {
+            run(connection, "UPDATE call_name SET last_day = ?2 WHERE number = ?1", [number, day])?;
+        }
         return Ok(number);
     }
-    let sql = "INSERT INTO call_name(kind, name) VALUES (?1, ?2)";
-    run(connection, sql, params![kind as i64, name])?;
+    let sql = "INSERT INTO call_name(kind, name, last_day) VALUES (?1, ?2, ?3)";
+    run(connection, sql, params![kind as i64, name, day])?;
     Ok(connection.last_insert_rowid())
 }
 
@@ -215,7 +220,7 @@ pub(super) fn fold_rows<T>(
     let mut damaged = DamagedCalls::default();
     let mut select =
         connection.prepare_cached("SELECT * FROM call WHERE at_ms >= ?1").in_words()?;
-    let mut rows = select.query([begins_ms(day)]).in_words()?;
+    let mut rows = select.query([begin_ms(day)]).in_words()?;
     while let Some(row) = rows.next().in_words()? {
         match read_row(row) {
             Ok(call) => {
@@ -304,17 +309,31 @@ pub(super) fn read_names(
     Ok(names)
 }
 
-/// Removes a piece of the calls that are older than [`KEPT_DAYS`]; says whether there are more.
+/// Removes a piece of the calls that are older than [`KEPT_DAYS`] and, once there are none, of the names whose latest
+/// call was older. Returns whether there may be more.
 pub(super) fn remove_old(connection: &Connection, now_ms: i64) -> Result<bool> {
     let before_ms = now_ms.saturating_sub(KEPT_DAYS * DAY_MS);
-    let removed = run(
+    let is_full = |removed: usize| i64::try_from(removed).unwrap_or(i64::MAX) >= PIECE_ROWS;
+    if is_full(remove_before(connection, before_ms, PIECE_ROWS)?) {
+        return Ok(true);
+    }
+    let names = run(
+        connection,
+        "DELETE FROM call_name WHERE number IN \
+         (SELECT number FROM call_name WHERE last_day < ?1 LIMIT ?2)",
+        [day_of(before_ms), PIECE_ROWS],
+    )?;
+    Ok(is_full(names))
+}
+
+/// Removes at most `limit` calls before a time, the oldest first. Returns how many were removed.
+fn remove_before(connection: &Connection, before_ms: i64, limit: i64) -> Result<usize> {
+    run(
         connection,
         "DELETE FROM call WHERE at_ms < ?1 AND (at_ms, settled) IN \
-         (SELECT at_ms, settled FROM call WHERE at_ms < ?1 \
-          AND settled <= (SELECT max(number) FROM settled) - ?2 ORDER BY at_ms LIMIT ?3)",
-        [before_ms, KEPT_CALLS, PIECE_CALLS],
-    )?;
-    Ok(i64::try_from(removed).unwrap_or(i64::MAX) >= PIECE_CALLS)
+         (SELECT at_ms, settled FROM call WHERE at_ms < ?1 ORDER BY at_ms LIMIT ?2)",
+        [before_ms, limit],
+    )
 }
 
 /// Counts the calls before a time.
@@ -330,12 +349,7 @@ pub(super) fn count_before(connection: &Connection, before_ms: i64) -> Result<u6
 /// overwritten. Returns how many calls were removed: 0 once there are none left.
 pub(super) fn forget_before(connection: &Connection, before_ms: i64) -> Result<u64> {
     connection.pragma_update(None, "secure_delete", "ON").in_words()?;
-    let removed = run(
-        connection,
-        "DELETE FROM call WHERE at_ms < ?1 AND (at_ms, settled) IN \
-         (SELECT at_ms, settled FROM call WHERE at_ms < ?1 ORDER BY at_ms LIMIT ?2)",
-        [before_ms, FORGOTTEN_AT_ONCE],
-    )?;
+    let removed = remove_before(connection, before_ms, FORGOTTEN_AT_ONCE)?;
     if removed == 0 {
         run(
             connection,

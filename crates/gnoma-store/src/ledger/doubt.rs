@@ -10,12 +10,9 @@ use gnoma_core::{
 };
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{
-    books,
-    calendar::{day_of, month_start},
-    words::InWords,
-};
+use super::{books, words::InWords};
 use crate::{
+    calendar::{day_of, month_start},
     error::Result,
     pages::{FoundRow, FoundValue},
 };

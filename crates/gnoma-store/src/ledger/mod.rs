@@ -12,7 +12,8 @@
 //! - Daily sums are kept forever, single calls for two days and no fewer than the latest 5,000; a rolling window
 //!   that reaches further back counts whole days there. Pools named `turn:…` are deleted two days after their last
 //!   use, `session:…` after 90.
-//! - Beside the sums, each call is recorded with the work that it belongs to ([`calls`]), for reports.
+//! - Beside the sums, each call is recorded with the work that it belongs to ([`calls`]) for 400 days, for reports.
+//!   They open the ledger for reading, so they neither wait for a writer nor keep one waiting.
 //! - What a process settled survives its death; a power failure may lose the last moment.
 //!
 //! Beside the spending, the file has *notes*: texts by name, which this crate does not interpret, each read and
@@ -20,7 +21,6 @@
 
 mod admit;
 mod books;
-mod calendar;
 mod calls;
 mod doubt;
 mod memory;
@@ -54,7 +54,7 @@ use self::{
     books::{Books, ReservedCall},
     memory::{Fresh, Memory},
     tending::{File, Tending},
-    words::{InWords, reworded},
+    words::{InWords, failure, reworded},
 };
 pub use self::{
     calls::{CallRow, DamagedCall, DamagedCalls, KEPT_DAYS, NameId, UsageRead},
@@ -107,6 +107,25 @@ impl SqliteLedger {
         Ok(OpenedLedger { ledger, set_aside })
     }
 
+    /// Opens the ledger at `path` for reading, also where nothing can be written or another process writes. Changes no
+    /// file; every step that would change the ledger fails. `None` if the ledger must first be repaired or brought to
+    /// today's version, which [`open`](Self::open) does.
+    ///
+    /// # Errors
+    /// There is no such file, it cannot be read, it is not a ledger, or a newer gnoma wrote it.
+    pub fn open_to_read(path: &Path) -> Result<Option<Self>> {
+        let Some(connection) = open::open_to_read(path, PATIENCE)? else { return Ok(None) };
+        let identity = Arc::new(identity(&connection)?);
+        let file = path.to_owned();
+        let connect = move || {
+            let changed = || failure(StoreErrorKind::Busy, "it was replaced");
+            open::open_to_read(&file, PATIENCE)?.ok_or_else(changed)
+        };
+        let worker = Worker::reading(connect).map_err(|error| reworded(error, "thread"))?;
+        let (memory, file) = (Arc::default(), Some(path.to_owned()));
+        Ok(Some(Self { worker, memory, identity, file, _user: None }))
+    }
+
     /// A ledger that is gone when it is dropped and never touches the disk.
     ///
     /// # Errors
@@ -116,9 +135,7 @@ impl SqliteLedger {
     }
 
     fn over(connection: Connection, file: Option<File>, user: Option<User>) -> Result<Self> {
-        let token =
-            connection.query_row("SELECT hex(randomblob(8))", [], |row| row.get(0)).in_words()?;
-        let identity = Arc::new(Identity::of_this_process(token));
+        let identity = Arc::new(identity(&connection)?);
         let memory = Arc::new(Memory::default());
         let path = file.as_ref().map(|file| file.path.clone());
         let tending =
@@ -244,6 +261,13 @@ impl SqliteLedger {
     }
 }
 
+/// Returns a new identity of this process.
+fn identity(connection: &Connection) -> Result<Identity> {
+    let token =
+        connection.query_row("SELECT hex(randomblob(8))", [], |row| row.get(0)).in_words()?;
+    Ok(Identity::of_this_process(token))
+}
+
 /// Does `work` with the books as this process sees them at `at_ms`.
 fn with_books<T>(
     connection: &Connection,
@@ -274,7 +298,7 @@ impl Ledger for SqliteLedger {
                 Ok(fresh) => fresh
                     .arrive()
                     .map(Reserved::Held)
-                    .ok_or_else(|| words::failure(StoreErrorKind::Io, "a reservation was lost")),
+                    .ok_or_else(|| failure(StoreErrorKind::Io, "a reservation was lost")),
                 Err(full) => Ok(Reserved::Full(full)),
             }
         })
@@ -313,10 +337,7 @@ impl Ledger for SqliteLedger {
         let (memory, me) = (Arc::clone(&self.memory), Arc::clone(&self.identity));
         Box::pin(self.ask(move |connection| {
             drop(memory.release_dropped(connection)?);
-            with_books(connection, &me, at_ms, |books| {
-                books.bury()?;
-                books.levels(&draws, at_ms)
-            })
+            with_books(connection, &me, at_ms, |books| books.levels(&draws, at_ms))
         }))
     }
 

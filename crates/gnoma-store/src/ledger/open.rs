@@ -111,6 +111,35 @@ pub(super) fn open(
     Ok((connection, Some(SetAside { path: aside, newer, complete }), user))
 }
 
+/// Opens the ledger at `path` for reading; `None` if it must first be repaired or brought to today's version, which
+/// [`open`] does. Creates no file, takes no lock that a writer has, and changes nothing.
+pub(super) fn open_to_read(path: &Path, patience: Duration) -> Result<Option<Connection>> {
+    if files::beside(path, files::DOUBT).exists() || files::is_cut_short(path) {
+        return Ok(None);
+    }
+    let recognised = |opened: Result<Connection>| {
+        let connection = opened.map_err(|error| reworded(error, &path.display().to_string()))?;
+        recognise(&connection, path).map(|()| connection)
+    };
+    let connection = match recognised(db::open_read_only(path, patience)) {
+        Err(error) if error.kind == StoreErrorKind::Damaged => return Ok(None),
+        // In a read-only folder SQLite cannot create the file for its locks, which is not needed without a log.
+        Err(error) if error.kind == StoreErrorKind::ReadOnly && !files::has_log(path) => {
+            recognised(db::open_immutable(path))?
+        }
+        opened => opened?,
+    };
+    let (found, known) = (version(&connection)?, whole(STEPS.len()));
+    if found > known {
+        let sentence = format!(
+            "the spending ledger was written by a newer gnoma (version {found}, this one knows \
+             {known}); update this gnoma to read it"
+        );
+        return Err(StoreError::new(StoreErrorKind::TooNew, sentence));
+    }
+    Ok((found == known).then_some(connection))
+}
+
 /// A new ledger with what the one set aside still holds, and whether that is all the money.
 fn begin_anew(path: &Path, aside: &Path, patience: Duration) -> Result<(Connection, bool)> {
     let mut connection = match usable(path, patience) {

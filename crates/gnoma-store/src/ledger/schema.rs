@@ -4,7 +4,7 @@
 pub(super) const APPLICATION_ID: i32 = 0x676e_6f6c;
 
 /// Step `n` leads from version `n` to `n + 1`.
-pub(super) const STEPS: [&str; 3] = [FIRST, SECOND, THIRD];
+pub(super) const STEPS: [&str; 4] = [FIRST, SECOND, THIRD, FOURTH];
 
 /// Version 1.
 ///
@@ -135,6 +135,14 @@ CREATE TABLE call (
   first_part_ms INTEGER,
   PRIMARY KEY (at_ms, settled)
 ) WITHOUT ROWID;
+";
+
+/// Version 4: the UTC day of the latest call that has a name, so that names are removed with their calls. For names
+/// from before it is the day of the latest call of all.
+const FOURTH: &str = "
+ALTER TABLE call_name ADD COLUMN last_day INTEGER NOT NULL DEFAULT 0;
+UPDATE call_name SET last_day = coalesce((SELECT max(at_ms) / 86400000 FROM call), 0);
+CREATE INDEX call_name_by_day ON call_name(last_day);
 ";
 
 #[cfg(test)]

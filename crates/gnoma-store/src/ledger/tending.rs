@@ -6,14 +6,16 @@ use std::{path::PathBuf, sync::Arc};
 use gnoma_core::store::{StoreError, StoreErrorKind};
 use rusqlite::Connection;
 
-use super::{
-    books,
+use super::{books, calls, memory::Memory, words::InWords};
+use crate::{
     calendar::{DAY_MS, day_of},
-    calls,
-    memory::Memory,
-    words::InWords,
+    error::Result,
+    files,
+    lock::Identity,
+    log,
+    sql::execute,
+    writer::Upkeep,
 };
-use crate::{error::Result, files, lock::Identity, log, sql::execute, writer::Upkeep};
 
 /// Single calls are kept at least this long.
 const KEPT_DAYS: i64 = 2;

@@ -15,10 +15,12 @@ use rusqlite::Connection;
 
 use super::{
     books::{self, Books, ReservedCall},
-    calendar::{DAY_MS, day_of, month_start},
     calls, notes, open, schema, tending,
 };
-use crate::lock::{Hold, Identity};
+use crate::{
+    calendar::{DAY_MS, day_of, month_start},
+    lock::{Hold, Identity},
+};
 
 const UNITS: [Unit; 6] =
     [Unit::Requests, Unit::Input, Unit::Output, Unit::Tokens, Unit::MicroUsd, Unit::AllTokens];
@@ -166,12 +168,7 @@ impl Pair<'_> {
 
     /// Every level and sum is what the model says.
     fn agrees(&self, draws: &[Draw], at_ms: i64) {
-        let levels = self
-            .books(usize::MAX, |books| {
-                books.bury().unwrap();
-                books.levels(draws, at_ms)
-            })
-            .unwrap();
+        let levels = self.books(usize::MAX, |books| books.levels(draws, at_ms)).unwrap();
         let model = self.model.borrow();
         for level in &levels {
             let used = model.used(&level.pool, &level.limit, at_ms);
@@ -599,20 +596,77 @@ fn a_damaged_call_is_left_out_and_described_and_its_sum_stays() {
     assert_eq!(read.totals.iter().map(|total| total.amount.micro_usd).sum::<u64>(), 4);
 }
 
+/// The names of recorded calls in the ledger.
+fn names(connection: &Connection) -> Vec<String> {
+    let mut find = connection.prepare("SELECT name FROM call_name ORDER BY name").unwrap();
+    find.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+}
+
+/// Settles a call of one micro-dollar on a branch.
+fn settle_on(connection: &Connection, branch: &str, at_ms: i64) {
+    let pair = Pair { connection, model: RefCell::default() };
+    let origin =
+        CallOrigin { project: "/p".into(), branch: branch.into(), ..CallOrigin::default() };
+    let mut ask = Ask { at_ms, origin, ..capped(dollars(1)) };
+    ask.draws[0].limits.clear();
+    let reserved = pair.books(0, |books| books.reserve(&ask)).unwrap().unwrap();
+    let kept = ReservedCall::of(&ask);
+    pair.books(0, |books| books.settle(reserved, Some(&kept), at_ms, &dollars(1).into())).unwrap();
+}
+
 #[test]
-fn calls_are_removed_after_their_time_and_never_the_latest() {
+fn calls_and_their_names_are_removed_after_400_days_and_sums_never() {
     let connection = connection();
-    let now = 1_800_000_000_000;
-    settle_at(&connection, [now, now + 1].into_iter());
-    let later = now + (calls::KEPT_DAYS + 1) * DAY_MS;
-    assert!(!calls::remove_old(&connection, later).unwrap());
-    assert_eq!(calls::count_before(&connection, i64::MAX).unwrap(), 2, "they are the latest");
-    connection.execute_batch("UPDATE settled SET number = number + 6000").unwrap();
-    calls::remove_old(&connection, now).unwrap();
-    assert_eq!(calls::count_before(&connection, i64::MAX).unwrap(), 2, "they are young");
-    calls::remove_old(&connection, later).unwrap();
+    let begin = 1_800_000_000_000;
+    for day in 0..3 {
+        settle_on(&connection, &format!("branch-{day}"), begin + day * DAY_MS);
+    }
+    let state_after = |now_ms: i64| {
+        while calls::remove_old(&connection, now_ms).unwrap() {}
+        (calls::count_before(&connection, i64::MAX).unwrap(), names(&connection))
+    };
+    let all = ["/p", "branch-0", "branch-1", "branch-2"].map(str::to_owned);
+    assert_eq!(state_after(begin + 400 * DAY_MS), (3, all.to_vec()));
+    assert_eq!(state_after(begin + 400 * DAY_MS + 1), (2, all.to_vec()), "names have whole days");
+    assert_eq!(state_after(begin + 401 * DAY_MS), (2, [&all[..1], &all[2..]].concat()));
+    assert_eq!(state_after(begin + 405 * DAY_MS), (0, Vec::new()));
+    let sums = books::totals(&connection, 0).unwrap();
+    assert_eq!(sums.iter().map(|total| total.amount.micro_usd).sum::<u64>(), 3);
+}
+
+#[test]
+fn many_old_calls_are_removed_in_pieces() {
+    let connection = connection();
+    let begin = 1_800_000_000_000;
+    settle_at(&connection, (0..1_200).map(|number| begin + number));
+    let now_ms = begin + 401 * DAY_MS;
+    assert!(calls::remove_old(&connection, now_ms).unwrap());
+    assert_eq!(calls::count_before(&connection, i64::MAX).unwrap(), 700);
+    assert!(calls::remove_old(&connection, now_ms).unwrap());
+    assert!(!calls::remove_old(&connection, now_ms).unwrap());
     assert_eq!(calls::count_before(&connection, i64::MAX).unwrap(), 0);
-    assert_eq!(books::totals(&connection, 0).unwrap()[0].amount.micro_usd, 2);
+}
+
+#[test]
+fn names_of_the_third_version_are_removed_with_the_latest_call() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("ledger.db");
+    let old = Connection::open(&path).unwrap();
+    schema::STEPS.iter().take(3).for_each(|step| old.execute_batch(step).unwrap());
+    old.execute_batch(&format!(
+        "INSERT INTO arm VALUES (1, 'p', 'm0'); INSERT INTO call_name VALUES (1, 2, 'main'); \
+         INSERT INTO call VALUES ({}, 1, 1, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 5, NULL)",
+        9 * DAY_MS
+    ))
+    .unwrap();
+    old.pragma_update(None, "application_id", schema::APPLICATION_ID).unwrap();
+    old.pragma_update(None, "user_version", 3).unwrap();
+    drop(old);
+    let (connection, ..) = open::open(&path, std::time::Duration::ZERO).unwrap();
+    calls::remove_old(&connection, 409 * DAY_MS).unwrap();
+    assert_eq!(names(&connection), ["main"]);
+    calls::remove_old(&connection, 410 * DAY_MS).unwrap();
+    assert_eq!(names(&connection), [""; 0]);
 }
 
 #[test]

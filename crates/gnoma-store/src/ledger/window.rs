@@ -10,12 +10,11 @@
 use gnoma_core::ledger::{Amount, Level, Unit, Window};
 use rusqlite::{Connection, Params, Row};
 
-use super::{
-    admit,
-    calendar::{begins_ms, day_of, month_start, next_month},
-    words::InWords,
+use super::{admit, words::InWords};
+use crate::{
+    calendar::{begin_ms, day_of, month_start, next_month},
+    error::Result,
 };
-use crate::error::Result;
 
 /// Where only calls in flight are in the way, room may come at any moment: ask again after this.
 const IN_FLIGHT_MS: i64 = 1000;
@@ -55,10 +54,22 @@ pub(super) fn used(
     }
 }
 
-/// What calls in flight hold of `pool`.
-pub(super) fn held(connection: &Connection, pool: i64) -> Result<Amount> {
-    let sql = format!("SELECT {SUMS} FROM draw JOIN hold ON hold.id = draw.hold WHERE pool = ?1");
-    sum(connection, &sql, [pool])
+/// Returns what calls in flight hold of `pool`, without those of `dead` processes.
+pub(super) fn held(connection: &Connection, pool: i64, dead: &[i64]) -> Result<Amount> {
+    let mut holds = connection
+        .prepare_cached(
+            "SELECT process, requests, input, output, micro_usd, cached \
+             FROM draw JOIN hold ON hold.id = draw.hold WHERE pool = ?1",
+        )
+        .in_words()?;
+    let mut rows = holds.query([pool]).in_words()?;
+    let mut held = Amount::default();
+    while let Some(row) = rows.next().in_words()? {
+        if !dead.contains(&row.get(0).in_words()?) {
+            held.add(&amount(row, 1).in_words()?);
+        }
+    }
+    Ok(held)
 }
 
 /// When the window begins again.
@@ -126,8 +137,8 @@ fn when_gone(
 
 fn calendar_reset(window: Window, at_ms: i64) -> Option<i64> {
     match window {
-        Window::Day => Some(begins_ms(day_of(at_ms) + 1)),
-        Window::Month => Some(begins_ms(next_month(day_of(at_ms)))),
+        Window::Day => Some(begin_ms(day_of(at_ms) + 1)),
+        Window::Month => Some(begin_ms(next_month(day_of(at_ms)))),
         Window::Rolling { .. } | Window::Ever => None,
     }
 }
@@ -146,7 +157,7 @@ fn rolled(connection: &Connection, pool: i64, start: i64) -> Result<Amount> {
         .prepare_cached("SELECT from_day FROM kept")
         .and_then(|mut find| find.query_row([], |row| row.get(0)))
         .in_words()?;
-    let first = start.saturating_add(1).max(begins_ms(kept));
+    let first = start.saturating_add(1).max(begin_ms(kept));
     let sql = format!("SELECT {SUMS} FROM spent WHERE pool = ?1 AND at_ms >= ?2");
     let mut calls = sum(connection, &sql, [pool, first])?;
     let day = day_of(start.saturating_add(1));

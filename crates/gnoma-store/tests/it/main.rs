@@ -31,6 +31,8 @@ mod hostile;
 #[cfg(test)]
 mod ledger;
 #[cfg(test)]
+mod ledger_reading;
+#[cfg(test)]
 mod migrations;
 #[cfg(test)]
 mod model;

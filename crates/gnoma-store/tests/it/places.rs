@@ -34,7 +34,7 @@ fn a_place_that_cannot_be_written_is_an_error_value() {
 }
 
 /// Runs one of this file's tests in a process with mounts of its own, that go with it.
-fn with_own_mounts(test: &str) {
+pub(crate) fn with_own_mounts(test: &str) {
     // The child cannot remove a folder on which it has mounted something.
     let temporary = tempfile::tempdir().unwrap();
     let inside = Command::new("unshare")
@@ -59,11 +59,11 @@ fn with_own_mounts(test: &str) {
 const MOUNTS: &str = "GNOMA_STORE_TEST_MOUNTS";
 
 #[expect(clippy::disallowed_methods, reason = "how the test speaks to its child")]
-fn has_own_mounts() -> bool {
+pub(crate) fn has_own_mounts() -> bool {
     std::env::var(MOUNTS).is_ok()
 }
 
-fn mount(options: &str, folder: &Path) {
+pub(crate) fn mount(options: &str, folder: &Path) {
     let status =
         Command::new("mount").args(["-t", "tmpfs", "-o", options, "none"]).arg(folder).status();
     assert!(status.unwrap().success());
@@ -195,7 +195,7 @@ fn reads_and_cannot_write(home: &Path, session: &SessionId) {
     }
 }
 
-fn mount_again(mode: &str, folder: &Path) {
+pub(crate) fn mount_again(mode: &str, folder: &Path) {
     let options = format!("remount,{mode}");
     let status = Command::new("mount").args(["-o", &options]).arg(folder).status();
     assert!(status.unwrap().success());

@@ -64,6 +64,9 @@ const MIN_TIMEOUT_SECONDS: f64 = 1.0;
 /// Longest time-out a call can ask for, in seconds; what takes longer is for the background.
 const MAX_TIMEOUT_SECONDS: f64 = 3600.0;
 
+/// Ends a script at its first command that fails.
+const STOP_AT_ERROR: &str = "set -e\n";
+
 /// The shell tools. They share their background jobs, which end with the last of them.
 pub(crate) fn tools(options: &ToolOptions) -> Vec<Arc<dyn Tool>> {
     let shared = Arc::new(ShellTools {
@@ -146,6 +149,8 @@ struct BashArguments {
     /// Some models write `30.0`.
     timeout: Option<f64>,
     background: Option<bool>,
+    /// Ends the command at its first line that fails. Steps of tasks set it; the schema for models does not have it.
+    stop_at_error: Option<bool>,
 }
 
 /// Why following a process came to an end.
@@ -178,7 +183,10 @@ impl ShellTools {
         let limit = arguments.timeout.map_or(self.default_timeout, |seconds| {
             Duration::from_secs_f64(seconds.clamp(MIN_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS))
         });
-        let command = arguments.command;
+        let command = match arguments.stop_at_error {
+            Some(true) => format!("{STOP_AT_ERROR}{}", arguments.command),
+            Some(false) | None => arguments.command,
+        };
         #[cfg(target_os = "linux")]
         if let Some(trial) = cx.grant.trial.filter(|_| !cx.grant.outside) {
             return self.on_trial(trial, command, limit, call, cx).await;

@@ -30,11 +30,12 @@ pub(super) fn narrowed(
     let mut policy = policy.clone();
     let trees: Vec<PathBuf> = found.work_trees().cloned().collect();
     let changed = trees.iter().filter(|tree| cx.grant.writable.contains(tree));
-    for root in cx.roots.iter().chain(changed) {
-        policy.protected.extend(survey::held_below(root));
-    }
+    let held = cx.roots.iter().chain(changed).flat_map(|root| survey::held_below(root));
+    // What git keeps for itself, no checkout writes.
+    let is_of_tree = |path: &PathBuf| !path.iter().any(|name| name == ".git");
+    let is_held = |path: &PathBuf| !(cx.grant.writes_tree && is_of_tree(path));
+    policy.protected.extend(held.chain(found.survey.held.iter().cloned()).filter(is_held));
     policy.bare_repository = found.is_in_bare_repository();
-    policy.protected.extend(found.survey.held);
     // What git keeps of the workspace is the workspace's, wherever it lies.
     for repository in found.repositories {
         policy.writable.extend(repository.git_folders);

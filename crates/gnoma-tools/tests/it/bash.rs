@@ -49,6 +49,16 @@ async fn both_outputs_come_in_the_order_they_were_written() {
 }
 
 #[tokio::test]
+async fn script_that_stops_at_errors_ends_at_its_first_one() {
+    let bench = Bench::new();
+    let arguments = json!({ "command": "echo a\nfalse\necho b", "stop_at_error": true });
+    let failed = bench.call("bash", &arguments).await;
+    assert!(is_failed(&failed));
+    assert_eq!(text(&failed), "Exit code 1\na");
+    assert_eq!(text(&bench.command("echo a\nfalse\necho b").await), "a\nb");
+}
+
+#[tokio::test]
 async fn there_is_nothing_to_read() {
     let bench = Bench::new();
     let done = timeout(Duration::from_secs(5), bench.command("cat; echo end")).await;

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use gnoma_core::{Content, Message, protocol::Request};
+use gnoma_core::{Content, Message, protocol::Request, shell_line::describe_shell_line};
 
 use super::{
     State,
@@ -18,7 +18,6 @@ use crate::{
     composer::{Draft, Fold},
     effect::Effect,
     text::{Ink, Line, Style},
-    transcript::SYSTEM_NOTE,
 };
 
 /// Files of one message that are looked for.
@@ -270,10 +269,10 @@ impl State {
 
     /// A message of a person has become part of the conversation.
     pub(super) fn person_appended(&mut self, message: &Message) {
-        let text = message.text_content();
-        if text.starts_with(SYSTEM_NOTE) {
+        if message.is_system_note() {
             return;
         }
+        let text = message.text_content();
         // What has arrived need not be kept for another time.
         self.touched();
         if self.queue.begun_with(message.content()) {
@@ -403,7 +402,7 @@ impl State {
         let end = output.floor_char_boundary(MAX_ATTACHED_BYTES);
         let kept = output.get(..end).unwrap_or_default();
         let cut = if end < output.len() { "\n[cut]" } else { "" };
-        let text = format!("I ran this:\n```\n$ {line}\n{}{cut}\n```", kept.trim_end());
+        let text = describe_shell_line(line, &format!("{}{cut}", kept.trim_end()));
         let amount = match cut {
             "" if count == 1 => "1 line".to_owned(),
             "" => format!("{count} lines"),

@@ -1,6 +1,6 @@
 //! Drafts as people should see them: pasted texts by their names, not with all their content.
 
-use gnoma_core::Content;
+use gnoma_core::{Content, shell_line::split_shell_lines};
 
 use crate::composer::{Draft, Fold};
 
@@ -21,8 +21,8 @@ pub(super) fn whole(draft: &Draft) -> String {
         };
         shown.push_str(before);
         let lines = inside.lines().count();
-        let what =
-            if inside.starts_with("I ran this:") { "output of a command" } else { "pasted text" };
+        let is_pasted = split_shell_lines(inside).0.is_empty();
+        let what = if is_pasted { "pasted text" } else { "output of a command" };
         let unit = if lines == 1 { "line" } else { "lines" };
         shown.push_str(&format!("[{what}, {lines} {unit}]"));
         done = fold.end;

@@ -48,14 +48,19 @@ fn explain(state: &mut State, request: TaskRequest) {
     state.look_up(Sought::Explanation, Request::Task(request), "");
 }
 
-fn resume(state: &mut State, choice: &str) {
-    let choice = match choice {
-        "" => None,
-        "again" => Some(TaskResumeChoice::Again),
-        "skip" => Some(TaskResumeChoice::Skip),
-        _ => return state.hint("Type `/task resume`, `/task resume again` or `/task resume skip`"),
+fn resume(state: &mut State, words: &str) {
+    let (name, choice) = words.rsplit_once(char::is_whitespace).unwrap_or(("", words));
+    let (name, choice) = match choice {
+        "again" => (name, Some(TaskResumeChoice::Again)),
+        "skip" => (name, Some(TaskResumeChoice::Skip)),
+        _ => (words, None),
     };
-    start(state, TaskRequest::Resume { run: String::new(), choice });
+    let name = name.trim();
+    if name.contains(char::is_whitespace) {
+        return state
+            .hint("Type `/task resume`, perhaps a task, and then perhaps `again` or `skip`");
+    }
+    start(state, TaskRequest::Resume { run: name.to_owned(), choice });
 }
 
 fn start(state: &mut State, request: TaskRequest) {

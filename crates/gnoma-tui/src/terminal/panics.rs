@@ -15,8 +15,9 @@ static INSTALL: Once = Once::new();
 /// Messages of panics, while they are kept.
 static KEPT: Mutex<Option<Vec<String>>> = Mutex::new(None);
 
-/// Keeps messages from now on.
-pub(super) fn keep() {
+/// Installs the hook that keeps messages while the view has the terminal, once. A hook that is to see every panic must
+/// be installed after it.
+pub fn install_panic_hook() {
     INSTALL.call_once(|| {
         let before = panic::take_hook();
         panic::set_hook(Box::new(move |panic| {
@@ -25,6 +26,11 @@ pub(super) fn keep() {
             }
         }));
     });
+}
+
+/// Keeps messages from now on.
+pub(super) fn keep() {
+    install_panic_hook();
     KEPT.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default();
 }
 

@@ -115,8 +115,11 @@ impl SplitLine<'_> {
 
     /// A command whose options of gnoma stand behind its words: `gnoma mcp serve --permission plan`.
     fn with_options_first(&self, root: &Command) -> Option<Vec<OsString>> {
-        root.find_subcommand(self.first)?;
-        let (options, words) = self.options_and_words(root)?;
+        let mut command = root.find_subcommand(self.first)?;
+        while let Some(inner) = self.rest.iter().find_map(|word| command.find_subcommand(word)) {
+            command = inner;
+        }
+        let (options, words) = self.options_and_words(root, Some(command))?;
         // A short option may be a word of what a command takes: `gnoma guard explain ls -c`.
         let is_short =
             |word: &OsString| is_option(word) && !word.to_string_lossy().starts_with("--");
@@ -133,7 +136,7 @@ impl SplitLine<'_> {
     }
 
     fn prompt(&self, root: &Command) -> Option<Vec<OsString>> {
-        let (options, words) = self.options_and_words(root)?;
+        let (options, words) = self.options_and_words(root, None)?;
         let program = std::iter::once(self.program.clone());
         Some(program.chain(options).chain([SEPARATOR.into()]).chain(words).collect())
     }

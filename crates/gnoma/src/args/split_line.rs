@@ -29,10 +29,12 @@ impl<'a> SplitLine<'a> {
         Some(Self { program, options: all.get(..at)?, first, rest: all.get(at + 1..)? })
     }
 
-    /// gnoma's own options with their values, wherever they stand, and the words; `None` if there are other options.
+    /// Returns gnoma's own options with their values, wherever they stand, and the words. The options of `command` count
+    /// as words. `None` if there are other options.
     pub(super) fn options_and_words(
         &self,
         root: &Command,
+        command: Option<&Command>,
     ) -> Option<(Vec<OsString>, Vec<OsString>)> {
         let (mut options, mut words) = (self.options.to_vec(), vec![self.first.clone()]);
         let mut at = 0;
@@ -41,16 +43,14 @@ impl<'a> SplitLine<'a> {
                 words.extend_from_slice(self.rest.get(at + 1..)?);
                 break;
             }
-            let values = match is_option(word) {
-                true => values_after(word, self.rest.get(at + 1), root)?,
-                false => 0,
+            let next = self.rest.get(at + 1);
+            let of_command = command.and_then(|command| values_after(word, next, command));
+            let (values, into) = match (is_option(word), of_command) {
+                (false, _) => (0, &mut words),
+                (true, Some(values)) => (values, &mut words),
+                (true, None) => (values_after(word, next, root)?, &mut options),
             };
-            let part = self.rest.get(at..=at + values)?;
-            if is_option(word) {
-                options.extend_from_slice(part);
-            } else {
-                words.extend_from_slice(part);
-            }
+            into.extend_from_slice(self.rest.get(at..=at + values)?);
             at += 1 + values;
         }
         Some((options, words))

@@ -20,6 +20,10 @@ pub(crate) enum TaskSub {
     /// Arguments follow the name in order, or as name=value. Exits as a prompt does: 0 if all steps are done, 4 if
     /// a step needed approval and nobody was there to ask, and 1 if a step failed for another reason.
     Run(TaskRunArgs),
+    /// Continue the last run of a task, behind its last whole step.
+    ///
+    /// Looks only at the newest run: of the task if one is named, and otherwise of this project. Exits as `run` does.
+    Resume(TaskResumeArgs),
     /// Open a task in your editor ($VISUAL, $EDITOR), and check it afterwards.
     Edit {
         /// The task.
@@ -50,11 +54,32 @@ pub(crate) enum TaskSub {
         #[arg(long, short)]
         yes: bool,
     },
+    /// Print what can follow in a command line about tasks, for the completions of shells.
+    #[command(hide = true)]
+    Complete {
+        /// The command behind `task`, and the words behind it.
+        words: Vec<String>,
+    },
     /// List the last runs of a task, or of all.
     History {
         /// The task.
         name: Option<String>,
     },
+}
+
+/// The run that continues, and the choice for a step that has begun before.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct TaskResumeArgs {
+    /// The task, or the id of a run [default: the newest run of this project].
+    pub name: Option<String>,
+
+    /// Run the step again that failed or was interrupted.
+    #[arg(long, conflicts_with = "skip")]
+    pub again: bool,
+
+    /// Leave out the step that failed or was interrupted.
+    #[arg(long)]
+    pub skip: bool,
 }
 
 /// What a task is run with.
@@ -68,7 +93,7 @@ pub(crate) struct TaskRunArgs {
     #[arg(long, conflicts_with = "resume")]
     pub dry_run: bool,
 
-    /// Continue the last run that did not end well, behind its last whole step.
+    /// Continue the last run, as `gnoma task resume` does.
     #[arg(long)]
     pub resume: bool,
 

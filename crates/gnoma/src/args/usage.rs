@@ -44,7 +44,7 @@ pub(crate) struct UsageArgs {
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum UsageSub {
     /// Remove the details of calls: project, branch, session, elf, turn, task and time. The sums of each day and model
-    /// stay.
+    /// stay, and what limits need: single calls of the last days, and ids of sessions for 90 days.
     Forget {
         /// Only of calls before this time, such as 90d or 2026-01-01 [default: all].
         #[arg(long, value_name = "TIME", value_parser = since)]

@@ -1,5 +1,5 @@
 //! `gnoma doctor`: what holds on this machine, and whether the providers that are set up answer. Sends no prompt and
-//! changes nothing. What cannot be checked does not keep it from the rest.
+//! changes nothing, but for the archive that `--bundle` names. What cannot be checked does not keep it from the rest.
 
 use std::{fmt::Write as _, path::Path};
 
@@ -9,12 +9,14 @@ use gnoma_core::protocol::{Environment, SessionSpec};
 use gnoma_host::{
     Folders as _, Places, Project, Shared, guarding,
     lowering::{KeepingSettings, Lowered},
+    past::refuse_in_incognito,
     providers::{self, Answer, ProviderState},
     sessions, unused_settings, wire,
 };
 use gnoma_sandbox::{Strength, Support};
 
 use super::{
+    bundle,
     common::{print, settings},
     extend,
 };
@@ -32,7 +34,12 @@ const PROGRAMS: [(&str, &str); 2] =
 /// Models that are named of a provider.
 const MAX_NAMED: usize = 3;
 
-pub(crate) async fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
+/// Prints the report; with `bundle`, writes it into an archive instead.
+pub(crate) async fn run(
+    bundle: Option<&Path>,
+    args: &TurnArgs,
+    around: &ProcessEnvironment,
+) -> Result<Exit> {
     let (spec, loaded, broken) = match settings(args, around) {
         Ok((spec, loaded)) => (spec, loaded, None),
         Err(error) => {
@@ -44,6 +51,9 @@ pub(crate) async fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<
     let lowered = Lowered::from(loaded);
     let project =
         Project::with(spec.clone(), lowered.clone(), report::notices(), Shared::default())?;
+    if bundle.is_some() {
+        refuse_in_incognito(&project, "doctor --bundle")?;
+    }
     let unused = unused_settings::find(&project);
     let Lowered { guard, keeping, .. } = lowered;
     let trials = gnoma_host::guarding::trials(&guard, &project.places, &spec, Vec::new());
@@ -77,7 +87,10 @@ pub(crate) async fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<
     folders(&environment, &folder, &mut text);
     programs(&environment, &mut text);
     agents(&project, &mut text);
-    let printed = print(&text)?;
+    let printed = match bundle {
+        Some(file) => return bundle::write(&project, &text, file, around),
+        None => print(&text)?,
+    };
     Ok(match broken {
         Some(_) => Exit::Misused,
         None if sound && !has_fault(&text) => printed,

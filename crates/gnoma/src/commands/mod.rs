@@ -4,9 +4,11 @@ mod acp;
 mod add_provider;
 mod ask;
 mod attach;
+mod bundle;
 mod changes;
 mod ci;
 mod common;
+mod completions;
 mod config;
 mod doctor;
 mod extend;
@@ -35,8 +37,6 @@ mod usage;
 mod web;
 
 use anyhow::Result;
-use clap::CommandFactory as _;
-use clap_complete::Shell;
 use gnoma_host::HostError;
 
 pub(crate) use self::common::{print, print_data};
@@ -108,10 +108,10 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
         // On its own it never comes here: its options are not gnoma's.
         Some(Sub::Claude { .. }) => Err(HostError::usage(late("claude")).into()),
         Some(Sub::Codex { .. }) => Err(HostError::usage(late("codex")).into()),
-        Some(Sub::Doctor) => doctor::run(&turn, around).await,
+        Some(Sub::Doctor { bundle }) => doctor::run(bundle.as_deref(), &turn, around).await,
         Some(Sub::Update) => update::run(around),
         Some(Sub::Man { command, dir }) => man::run(command.as_deref(), dir.as_deref(), around),
-        Some(Sub::Completions { shell }) => completions(shell),
+        Some(Sub::Completions { shell }) => completions::run(shell),
     }
 }
 
@@ -126,10 +126,4 @@ fn refuse_words(args: &Args, around: &ProcessEnvironment) -> Result<(), HostErro
     Err(HostError::usage(advice(&args.turn, &around.line, &around.cwd).unwrap_or_else(|| {
         format!("`{word}` and a command do not go together; quote a prompt as a whole")
     })))
-}
-
-fn completions(shell: Shell) -> Result<Exit> {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Args::command(), "gnoma", &mut script);
-    print(&String::from_utf8_lossy(&script))
 }

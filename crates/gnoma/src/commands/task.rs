@@ -6,7 +6,7 @@ use anyhow::Result;
 use gnoma_extend::tasks::{is_task_name, new_task_text, task_file_path, task_schema};
 use gnoma_host::{
     HostError, Project,
-    tasks::{Tasks, check_file, describe_history, write_task},
+    tasks::{Tasks, check_file, describe_history, refuse_shared_folder, write_task},
 };
 
 use super::{
@@ -30,6 +30,7 @@ pub(super) async fn run(
 ) -> Result<Exit> {
     match what {
         TaskSub::Run(how) => task_run::run(how, args, around).await,
+        TaskSub::Resume(how) => task_run::resume(how, args, around).await,
         TaskSub::Check { schema: true, .. } => print_json(&task_schema()),
         TaskSub::Check { files, .. } => check(files, &project(args, around)?, around),
         TaskSub::List => list(&project(args, around)?),
@@ -39,6 +40,17 @@ pub(super) async fn run(
             new(name, *is_project, &project(args, around)?)
         }
         TaskSub::Delete { name, yes } => delete(name, *yes, &project(args, around)?, around),
+        TaskSub::Complete { words } => {
+            let (Some((command, words)), tasks) =
+                (words.split_first(), Tasks::find(&project(args, around)?))
+            else {
+                return Ok(Exit::Done);
+            };
+            // Only a run takes more than the name of a task.
+            let is_over = command != "run" && !words.is_empty();
+            let next = if is_over { Vec::new() } else { tasks.next_words(words) };
+            print(&next.iter().map(|word| format!("{word}\n")).collect::<String>())
+        }
         TaskSub::History { name } => {
             let project = project(args, around)?;
             print(&describe_history(&project, name.as_deref().unwrap_or_default()))
@@ -97,6 +109,9 @@ fn new(name: &str, in_project: bool, project: &Project) -> Result<Exit> {
         let cause = format!("`{}` cannot name a task", name.escape_debug());
         let remedy = Some("use letters, digits, `-` and `_`".to_owned());
         return Err(HostError { remedy, ..HostError::usage(cause) }.into());
+    }
+    if in_project {
+        refuse_shared_folder(project)?;
     }
     let tasks = Tasks::find(project);
     let path = task_file_path(tasks.places(), name, in_project);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use gnoma_core::{
     protocol::{SessionSpec, Start, TaskRequest, TaskResumeChoice},
+    quantity::describe_count,
     store::SessionId,
 };
 use gnoma_host::{
@@ -18,12 +19,24 @@ use gnoma_host::{
 
 use super::common::{print, print_data, project as open_project, refuse_closed_stdout};
 use crate::{
-    args::{OutputFormat, TaskRunArgs, TurnArgs},
+    args::{OutputFormat, TaskResumeArgs, TaskRunArgs, TurnArgs},
     environment::ProcessEnvironment,
     front::{Asker, Attached, Front, json},
     lowering::Asked,
     report::{self, Exit},
 };
+
+/// Continues a run.
+pub(super) async fn resume(
+    how: &TaskResumeArgs,
+    args: &TurnArgs,
+    around: &ProcessEnvironment,
+) -> Result<Exit> {
+    let TaskResumeArgs { name, again, skip } = how.clone();
+    let words = name.into_iter().collect();
+    let how = TaskRunArgs { words, dry_run: false, resume: true, again, skip };
+    run(&how, args, around).await
+}
 
 pub(super) async fn run(
     how: &TaskRunArgs,
@@ -48,7 +61,7 @@ async fn run_steps(
 ) -> Result<Exit> {
     refuse_closed_stdout()?;
     let Asked { mut spec, chooses, .. } = Asked::of(args, around);
-    // An option of gnoma's own moves behind the command before it is read: `--resume` is one there, too.
+    // `--resume` without an id is an option of gnoma's own, too: before the command, it means the run as well.
     let resumes = how.resume || chooses;
     if chooses {
         spec.start = Start::New;
@@ -149,7 +162,8 @@ fn dry_run(how: &TaskRunArgs, args: &TurnArgs, around: &ProcessEnvironment) -> R
             "steps": steps});
         return print_data(&format!("{}\n", json::redacted(&value, &project.firewall)));
     }
-    let mut text = format!("{name}: {} steps, mode {mode}; nothing is run\n", plan.steps.len());
+    let steps = describe_count(plan.steps.len(), "step");
+    let mut text = format!("{name}: {steps}, mode {mode}; nothing is run\n");
     for (number, step) in (1..).zip(&plan.steps) {
         let model = step.model.as_ref().map_or_else(String::new, |model| format!(", {model}"));
         text.push_str(&format!("\n{number}. {} ({}{model})\n", step.title, step.kind().name()));

@@ -27,7 +27,7 @@ async fn a_log_has_the_steps_of_a_session_and_none_of_its_words() {
         " model call round=1 arm=test/m1 ",
         " model call failed provider=test kind=Overloaded status=503 ",
         " model answer attempt=2 ",
-        " approval decided call=call_a allowed=true ",
+        " approval decided call=call_a allowed=true reason=\"mode auto: reads run\"\n",
         " tool begin call=call_a tool=fs.read ",
         " tool end call=call_a tool=fs.read error=false ",
         " turn end outcome=complete rounds=2 ",
@@ -62,4 +62,27 @@ async fn incognito_is_not_logged_and_says_so() {
     let run = world.run(&["--incognito", "--log", "gnoma.log", "words"]).await;
     assert!(run.code == Some(0) && run.err.contains("not in the debug log"), "{run:?}");
     assert!(!exists(world.project.path(), "gnoma.log"));
+}
+
+#[tokio::test]
+async fn a_log_is_continued_and_no_other_file_is_touched() {
+    let world = World::new([says("one"), says("two")]);
+    for _ in 0..2 {
+        assert_eq!(world.run(&["--log", "gnoma.log", "hello"]).await.code, Some(0));
+    }
+    let log = world.read("gnoma.log");
+    assert!(log.starts_with("# debug log of gnoma\n"), "{log}");
+    assert_eq!(log.matches(" turn begin\n").count(), 2, "{log}");
+
+    world.write("notes.txt", "my notes of the week, in two lines\n");
+    let link = world.project.path().join("link.log");
+    std::os::unix::fs::symlink("gnoma.log", link).unwrap();
+    for file in ["notes.txt", "link.log", "."] {
+        let run = world.run(&["--log", file, "hello"]).await;
+        let sentence = "is not a debug log of gnoma and is left as it is; name a file that does";
+        assert!(run.code == Some(2) && run.err.contains(sentence), "{file}: {run:?}");
+    }
+    assert_eq!(world.read("notes.txt"), "my notes of the week, in two lines\n");
+    assert_eq!(world.read("gnoma.log"), log);
+    assert_eq!(world.server.requests().len(), 2);
 }

@@ -196,3 +196,41 @@ async fn what_git_obeys_around_the_workspace_stays_as_it_is() {
         assert_eq!(bare(&world, &folder, look), "Exit code 1\n0\n0", "{name}");
     }
 }
+
+/// Two branches that differ in files that gnoma holds otherwise.
+const BRANCHES: &str = "make p; cd p; mkdir .vscode .husky; echo '{}' > .vscode/settings.json; \
+    echo old > .husky/pre-commit; git add -A; git commit -qm two; git checkout -qb feat; \
+    echo '{\"tasks\":[]}' > .vscode/tasks.json; echo new > .husky/pre-commit; git add -A; \
+    git commit -qm feat; git checkout -q main; echo m > m; git add -A; git commit -qm main";
+
+/// git that could write only some files of a checkout would leave a tree that is neither the old nor the new one.
+#[tokio::test]
+async fn git_writes_the_work_tree_whole_under_every_name() {
+    if Support::detect().strength != Strength::Full {
+        gnoma_testkit::skip("no sandbox: commands see all of the machine here");
+        return;
+    }
+    for command in [
+        "git merge -q --no-edit feat",
+        "git checkout -q feat",
+        "git rebase -q feat",
+        "git cherry-pick feat > /dev/null",
+        "git stash -q -u",
+        "git stash -q -u && git stash pop -q",
+        "git reset -q --hard feat",
+        "rm new && git diff main feat > ../patch && git apply ../patch",
+        "cd sub && git checkout -q feat -- .. && cd ..",
+        "git clean -qfdx && git rm -rq .husky",
+    ] {
+        let ((ours, at_ours), (theirs, at_theirs)) = (layout(BRANCHES, "p"), layout(BRANCHES, "p"));
+        let told = with_gnoma(&ours, &at_ours, "bypass", &[command]).await.join("\n");
+        let path = |world: &World| world.project.path().display().to_string();
+        let told = told.replace(&path(&ours), "/work");
+        let expected = bare(&theirs, &at_theirs, command).replace(&path(&theirs), "/work");
+        assert_eq!(told, expected, "{command}");
+        let state = "git status --short; git log --format=%s; git stash list | wc -l; \
+                     find . -path ./.git -prune -o -type f -print | sort | xargs sha1sum";
+        let state = |world: &World, folder: &Path| bare(world, folder, state);
+        assert_eq!(state(&ours, &at_ours), state(&theirs, &at_theirs), "{command}");
+    }
+}

@@ -10,6 +10,8 @@ mod address_secrets;
 #[cfg(target_os = "linux")]
 mod agents;
 #[cfg(test)]
+mod bundle;
+#[cfg(test)]
 mod ci;
 #[cfg(test)]
 mod claude;

@@ -1,6 +1,9 @@
 //! Tasks: files with steps, run in order, recorded, resumed; judged by what the model was sent.
 
-use std::time::Duration;
+mod killed;
+mod resume;
+
+use std::{os::unix::fs::PermissionsExt as _, time::Duration};
 
 use gnoma_testkit::Reply;
 
@@ -243,4 +246,152 @@ async fn tasks_are_made_shown_checked_and_deleted() {
     );
     world.run(&["task", "force", "lost", "contact", "with", "the", "base"]).await;
     assert_eq!(world.said(), "task force lost contact with the base");
+}
+
+#[tokio::test]
+async fn unknown_model_of_a_step_is_refused_before_the_first_step() {
+    let world = World::new([]);
+    world.put_home(
+        ".config/gnoma/tasks/t.md",
+        "## One\n```sh\necho one > ran.txt\n```\n## Two {model=m2}\nSay two.\n",
+    );
+    let run = world.run(&["--permission", "bypass", "task", "run", "t"]).await;
+    assert_eq!(run.code, Some(2), "{run:?}");
+    assert!(
+        run.err.contains("a step wants the model `m2`, which is not in this session"),
+        "{run:?}"
+    );
+    assert!(run.err.contains("did you mean `m1`?"), "{run:?}");
+    assert!(!exists(world.project.path(), "ran.txt") && world.records().is_empty());
+}
+
+#[tokio::test]
+async fn command_of_several_lines_stops_at_its_first_error() {
+    let world = World::new([]);
+    world.put_home(
+        ".config/gnoma/tasks/t.md",
+        "## One\n```sh\nfalse\necho later > ran.txt\n```\n## Two\n```sh\necho two > two.txt\n```\n",
+    );
+    let run = world.run(&["--permission", "bypass", "task", "run", "t"]).await;
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert!(run.err.contains("stopped at step 1 of 2 (One), which failed"), "{run:?}");
+    let folder = world.project.path();
+    assert!(!exists(folder, "ran.txt") && !exists(folder, "two.txt"));
+}
+
+#[tokio::test]
+async fn command_of_a_step_has_a_time_limit_of_its_own() {
+    let world = World::new([]);
+    world.configure("[tools]\nbash_timeout = \"1s\"\n");
+    world.put_home(
+        ".config/gnoma/tasks/t.md",
+        "## Slow\n```sh\nsleep 2\necho slept > ran.txt\n```\n## Limited {timeout=1s}\n```sh\nsleep 20\n```\n",
+    );
+    let run = world.run(&["--permission", "bypass", "task", "run", "t"]).await;
+    assert_eq!(world.read("ran.txt"), "slept\n", "{run:?}");
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert!(run.err.contains("step 2 of 2 (Limited)") && run.err.contains("after 1s"), "{run:?}");
+}
+
+#[tokio::test]
+async fn task_is_not_written_into_a_folder_that_is_no_project() {
+    let world = World::new([]);
+    let new = |folder: &std::path::Path| {
+        let mut command = world.command(&["task", "new", "x", "--project"]);
+        command.current_dir(folder);
+        crate::support::finish(command.spawn().unwrap())
+    };
+    let refused = new(world.home.path()).await;
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.err.contains("it is your home folder"), "{refused:?}");
+    let shared = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(shared.path(), std::fs::Permissions::from_mode(0o1777)).unwrap();
+    let refused = new(shared.path()).await;
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.err.contains("everybody may write there"), "{refused:?}");
+    assert!(!exists(shared.path(), ".gnoma") && !exists(world.home.path(), ".gnoma"));
+    assert_eq!(new(world.project.path()).await.code, Some(0));
+}
+
+#[tokio::test]
+async fn task_that_cannot_run_says_why_in_a_sentence_and_does_nothing() {
+    let world = World::new([]);
+    let first = "## One\n```sh\necho one > ran.txt\n```\n";
+    for (name, text) in [
+        ("circle", format!("{first}## Two\n/task other\n")),
+        ("other", "## One\n/task circle\n".to_owned()),
+        ("lost", format!("{first}## Two\n/task nothing\n")),
+        ("count", format!("---\narguments:\n  n: number\n---\n{first}")),
+        ("odd", format!("---\npermision: plan\n---\n{first}")),
+    ] {
+        world.put_home(&format!(".config/gnoma/tasks/{name}.md"), &text);
+    }
+    for (line, part) in [
+        (&["circle"][..], "the tasks run each other in a circle: circle → other → circle"),
+        (&["lost"], "lost.md:5: there is no task `nothing`"),
+        (&["count"], "the argument `n` is missing; usage: count N"),
+        (&["count", "many"], "`many` is not a number, which `n` must be"),
+        (&["count", "1", "2"], "`2` is one argument too many"),
+        (&["odd"], "odd.md:2: unknown field `permision`; did you mean `permission`?"),
+        (&["missing"], "there is no task `missing`"),
+    ] {
+        let run = world.run(&[&["--permission", "bypass", "task", "run"], line].concat()).await;
+        assert_eq!(run.code, Some(2), "{line:?}: {run:?}");
+        assert!(run.err.contains(part), "{line:?}: {run:?}");
+    }
+    assert!(!exists(world.project.path(), "ran.txt") && world.records().is_empty());
+}
+
+#[tokio::test]
+async fn one_step_is_written_in_the_singular() {
+    let world = World::new([]);
+    world.put_home(".config/gnoma/tasks/one.md", "## One\n```sh\necho one\n```\n");
+    for line in [
+        &["task", "show", "one"][..],
+        &["task", "run", "one", "--dry-run"],
+        &["--permission", "bypass", "task", "run", "one"],
+        &["task", "history"],
+    ] {
+        let run = world.run(line).await;
+        let text = format!("{}{}", run.out, run.err);
+        assert!(text.contains("1 step") && !text.contains("1 steps"), "{line:?}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn messages_of_steps_are_recorded_so_that_no_task_is_made_of_them() {
+    let world = world([says("the entry"), says("the sum")]);
+    world.run(&["--permission", "bypass", "task", "run", "release", "v1"]).await;
+    let record: serde_json::Value = serde_json::from_str(&world.records()[0]).unwrap();
+    let digests: Vec<_> = record["messages"].as_array().unwrap().iter().collect();
+    assert_eq!(digests.len(), 3, "{record}");
+    let digest = gnoma_extend::tasks::digest_message("Write the entry for v1 on origin.");
+    assert_eq!(digests[0][1], digest.as_str());
+}
+
+#[tokio::test]
+async fn bash_completes_names_of_tasks_and_values_of_choices() {
+    let world = world([]);
+    let hostile = "---\narguments:\n  how: choice(fast, $(touch bad), slow)\n---\nGo $how.\n";
+    world.put_home(".config/gnoma/tasks/build.md", hostile);
+    let script = world.run(&["completions", "bash"]).await.out;
+    world.write("completions.bash", &script);
+    let complete = async |words: &str| {
+        let line = format!(
+            "source completions.bash; COMP_WORDS=({0} {words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \
+             _gnoma_task_words {0} \"${{COMP_WORDS[-1]}}\" \"${{COMP_WORDS[-2]}}\"; echo \"${{COMPREPLY[*]}}\"",
+            env!("CARGO_BIN_EXE_gnoma")
+        );
+        let mut command = tokio::process::Command::new("bash");
+        command.args(["-c", &line]).current_dir(world.project.path());
+        command.env("HOME", world.home.path()).stdout(std::process::Stdio::piped());
+        crate::support::finish(command.spawn().unwrap()).await.out.trim().to_owned()
+    };
+    assert_eq!(complete("task run ''").await, "build release");
+    assert_eq!(complete("task show re").await, "release");
+    assert_eq!(complete("task run build ''").await, r"fast \$\(touch\ bad\) slow");
+    assert_eq!(complete("task run build f").await, "fast");
+    assert_eq!(complete("task run release v1 ''").await, "origin");
+    assert!(complete("task run --dr").await.contains("--dry-run"));
+    assert!(!exists(world.project.path(), "bad"));
 }

@@ -1,11 +1,12 @@
 //! What `gnoma usage` shows is what the vendor billed, in every format and grouping.
 
-use gnoma_core::Usage;
+use gnoma_core::{StopReason, Usage};
+use gnoma_testkit::{Reply, Script, Wire};
 use serde_json::Value;
 
 use crate::{
     spending::{Bill, PRICE, capped, vendor},
-    support::World,
+    support::{World, says},
 };
 
 /// Sessions that are run.
@@ -93,12 +94,49 @@ async fn usage_is_shown_written_and_forgotten() {
     let after = world.json(&["usage", "--by", "session", "--json"]).await;
     assert_eq!(after["total"]["micro_usd"], cost);
     assert_eq!(after["rows"][0]["name"], Value::Null);
+    let session = format!("session:{}", world.sessions().await[0]);
+    assert!(!is_in_ledger(&world, BRANCH), "the branch is still there");
+    assert!(is_in_ledger(&world, &session), "limits of sessions count on, as docs/usage.md says");
+}
+
+fn is_in_ledger(world: &World, text: &str) -> bool {
     let file = world.home.path().join(".local/state/gnoma/ledger.db");
-    for file in [file.with_extension("db-wal"), file] {
-        let bytes = std::fs::read(&file).unwrap_or_default();
-        let is_branch = |part: &[u8]| part == BRANCH.as_bytes();
-        assert!(!bytes.windows(BRANCH.len()).any(is_branch), "the branch is in {file:?}");
+    [file.with_extension("db-wal"), file].iter().any(|file| {
+        let bytes = std::fs::read(file).unwrap_or_default();
+        bytes.windows(text.len()).any(|part| part == text.as_bytes())
+    })
+}
+
+#[tokio::test]
+async fn unknown_prices_are_never_shown_as_zero() {
+    let usage = Usage { input: 900, output: 7, ..Usage::default() };
+    let answer = Script::text(["hello"]).stop(StopReason::EndTurn).usage(usage);
+    // The failed call took nothing, which is known.
+    let world = World::new([Reply::text(503, "busy"), Wire::OpenAi.stream(&answer)]);
+    assert_eq!(world.run(&["hello"]).await.code, Some(0));
+    let json = world.json(&["usage", "--by", "model", "--json"]).await;
+    for sums in [&json["total"], &json["rows"][0]["sums"]] {
+        assert_eq!(sums["micro_usd"], Value::Null, "{json}");
+        assert_eq!(sums["input_tokens"], 900, "{json}");
+        assert_eq!(sums["unpriced_calls"], 1, "{json}");
     }
+    let text = world.run(&["usage", "--by", "model"]).await.out;
+    assert!(text.contains("unknown") && !text.contains('$'), "{text}");
+    assert!(text.ends_with("1 call without a known price: the cost is unknown\n"), "{text}");
+    let csv = world.run(&["usage", "--by", "model", "--csv"]).await.out;
+    assert!(csv.ends_with(",\r\n"), "{csv}");
+    world.run(&["usage", "--by", "model", "--html", "usage.html"]).await;
+    let page = world.read("usage.html");
+    assert!(page.contains("<td>unknown</td>") && !page.contains("0.000000"), "{page}");
+}
+
+#[tokio::test]
+async fn incognito_shows_the_usage_of_other_sessions() {
+    let (world, bill) = world_with_usage().await;
+    let report = world.json(&["--incognito", "usage", "--json"]).await;
+    check_sums(&report["total"], &bill);
+    let refused = world.run(&["--incognito", "usage", "forget", "--yes"]).await;
+    assert!(refused.code == Some(2) && refused.err.contains("incognito"), "{refused:?}");
 }
 
 #[tokio::test]
@@ -124,4 +162,20 @@ async fn usage_says_what_it_cannot_do_and_leaves_sentences_alone() {
     world.run(&["usage", "of", "tokio", "select"]).await;
     let asked = world.server.requests();
     assert!(asked[0].json().to_string().contains("usage of tokio select"), "no prompt was sent");
+}
+
+#[tokio::test]
+async fn secrets_and_names_that_git_refuses_are_not_recorded_as_branches() {
+    let secret = "ghp_q7Zk3VdYt9LmWc2RxH8sJb4NfPa6GeUo1KiT";
+    let world = World::new([says("one"), says("two")]);
+    std::fs::create_dir(world.project.path().join(".git")).unwrap();
+    for name in [&format!("fix-{secret}"), ".invalid"] {
+        world.write(".git/HEAD", &format!("ref: refs/heads/{name}\n"));
+        assert_eq!(world.run(&["hello"]).await.code, Some(0));
+        assert!(!is_in_ledger(&world, secret) && !is_in_ledger(&world, ".invalid"), "{name}");
+    }
+    let report = world.json(&["usage", "--by", "branch", "--json"]).await;
+    let names: Vec<_> = report["rows"].as_array().unwrap().iter().map(|row| &row["name"]).collect();
+    assert!(names.len() == 2 && names[1].is_null(), "{report}");
+    assert!(names[0].as_str().unwrap().starts_with("fix-"), "{report}");
 }

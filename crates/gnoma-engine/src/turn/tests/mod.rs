@@ -3,6 +3,7 @@
 mod failures;
 mod limits;
 mod small;
+mod step_commands;
 pub(super) mod steps;
 
 use gnoma_core::{

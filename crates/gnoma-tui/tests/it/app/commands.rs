@@ -627,8 +627,12 @@ fn tasks_run_by_name_from_a_list_and_resume_by_choice() {
     let choice = Some(TaskResumeChoice::Again);
     let resume = Request::Task(TaskRequest::Resume { run: String::new(), choice });
     assert_eq!(scene.next(), Some(resume));
-    scene.send("/task resume maybe");
-    assert!(scene.live().contains("/task resume skip"), "{}", scene.live());
+    scene.send("/task resume release skip");
+    let choice = Some(TaskResumeChoice::Skip);
+    let resume = Request::Task(TaskRequest::Resume { run: "release".to_owned(), choice });
+    assert_eq!(scene.next(), Some(resume));
+    scene.send("/task resume it maybe");
+    assert!(scene.live().contains("Type `/task resume`"), "{}", scene.live());
 }
 
 #[test]

@@ -36,23 +36,24 @@ pub(super) fn render(view: &UsageView<'_>) -> String {
 fn format_row(row: &FlatRow<'_>) -> String {
     let sums = row.sums;
     let names = row.path.iter().map(|name| format_name(name.unwrap_or_default()));
+    let details = sums.details();
     let numbers = [
-        sums.turns,
-        sums.calls,
-        sums.failed_calls,
-        sums.unpriced_calls,
-        sums.unrecorded_calls,
-        sums.input,
-        sums.cached,
-        sums.cache_write,
-        sums.thinking,
-        sums.output,
+        details.map(|details| details.turns),
+        Some(sums.calls()),
+        details.map(|details| details.failed_calls),
+        Some(sums.unpriced_calls),
+        Some(sums.unrecorded_calls),
+        Some(sums.amount.input),
+        Some(sums.amount.cached),
+        Some(sums.amount.cache_write),
+        details.map(|details| details.thinking),
+        Some(sums.amount.output),
+        sums.mean_first_part_ms(),
     ];
+    let numbers = numbers.map(|number| number.map(|number| number.to_string()));
+    let cells = numbers.into_iter().chain([sums.cost().map(exact_dollars)]);
     // What is not known is empty.
-    let first_part = sums.mean_first_part_ms().map(|ms| ms.to_string()).unwrap_or_default();
-    let cost = sums.cost().map(exact_dollars).unwrap_or_default();
-    let numbers = numbers.iter().map(ToString::to_string).chain([first_part, cost]);
-    names.chain(numbers).collect::<Vec<_>>().join(",")
+    names.chain(cells.map(Option::unwrap_or_default)).collect::<Vec<_>>().join(",")
 }
 
 fn format_name(name: &str) -> String {

@@ -21,16 +21,22 @@ overflow-wrap:anywhere;max-width:28rem}tr:last-child td{border-top:1px solid #99
 1px solid #999}.note{color:#555}rect{fill:#2a6fb0}@media(prefers-color-scheme:dark){body{background:#111;\
 color:#ddd}.note{color:#aaa}rect{fill:#6aa9e4}}";
 
-const HEADS: [&str; 11] = [
+/// What is not known.
+const UNKNOWN: &str = "unknown";
+
+/// Counts without a unit are tokens or calls, as `docs/usage.md` says.
+const HEADS: [&str; 13] = [
     "",
     "turns",
     "calls",
     "failed",
+    "unpriced",
     "in",
     "cached",
     "cache write",
     "thinking",
     "out",
+    "wait (ms)",
     "cost (USD)",
     "share",
 ];
@@ -50,11 +56,11 @@ pub(super) fn render_page(view: &UsageView<'_>) -> String {
     }
     page.push_str("</tr></thead><tbody>\n");
     let rows = view.flat_rows();
-    let largest = rows.iter().map(|row| view.share(row.sums)).fold(0.0, f64::max);
     for row in &rows {
-        page.push_str(&format_row(&indent_name(row), row.sums, view.share(row.sums), largest));
+        let bar = draw_bar(view.bar_length(&rows, row.sums));
+        page.push_str(&format_row(&indent_name(row), row.sums, view.share(row.sums), &bar));
     }
-    page.push_str(&format_row("all", &view.report.total, 1.0, 0.0));
+    page.push_str(&format_row("all", &view.report.total, Some(1.0), ""));
     page.push_str("</tbody></table>\n");
     for note in notes::sentences(view) {
         page.push_str(&format!("<p class=\"note\">{}</p>\n", escape(&note)));
@@ -67,30 +73,31 @@ fn indent_name(row: &FlatRow<'_>) -> String {
     format!("{}{}", "\u{2003}".repeat(row.depth()), row.name())
 }
 
-/// A row of the table; `largest`: the share whose bar has full length, 0 for a row without a bar.
-fn format_row(name: &str, sums: &UsageSums, share: f64, largest: f64) -> String {
+/// A row of the table.
+fn format_row(name: &str, sums: &UsageSums, share: Option<f64>, bar: &str) -> String {
     let mark = if sums.unpriced_calls > 0 { "*" } else { "" };
-    let cost = match sums.cost() {
-        Some(micro_usd) => format!("{}{mark}", exact_dollars(micro_usd)),
-        None => "unknown".to_owned(),
-    };
-    let bar = if largest > 0.0 { draw_bar(share / largest) } else { String::new() };
+    let cost = sums.cost().map(|cost| format!("{}{mark}", exact_dollars(cost)));
+    let share = share.map(|share| format!("{:.1} % {bar}", share * 100.0));
+    let details = sums.details();
     let numbers = [
-        sums.turns,
-        sums.calls,
-        sums.failed_calls,
-        sums.input,
-        sums.cached,
-        sums.cache_write,
-        sums.thinking,
-        sums.output,
+        details.map(|details| details.turns),
+        Some(sums.calls()),
+        details.map(|details| details.failed_calls),
+        Some(sums.unpriced_calls),
+        Some(sums.amount.input),
+        Some(sums.amount.cached),
+        Some(sums.amount.cache_write),
+        details.map(|details| details.thinking),
+        Some(sums.amount.output),
+        sums.mean_first_part_ms(),
     ];
-    let numbers: String = numbers.iter().map(|number| format!("<td>{number}</td>")).collect();
-    format!(
-        "<tr><td>{}</td>{numbers}<td>{cost}</td><td>{:.1} % {bar}</td></tr>\n",
-        escape(name),
-        share * 100.0
-    )
+    let numbers = numbers.map(|number| number.map(|number| number.to_string()));
+    let cells: String = numbers
+        .iter()
+        .chain([&cost, &share])
+        .map(|cell| format!("<td>{}</td>", cell.as_deref().unwrap_or(UNKNOWN)))
+        .collect();
+    format!("<tr><td>{}</td>{cells}</tr>\n", escape(name))
 }
 
 fn draw_bar(part: f64) -> String {

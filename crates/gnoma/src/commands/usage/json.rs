@@ -1,22 +1,24 @@
 //! A report as JSON. What is not known is `null`. Pure.
 //!
-//! Rows are written as they are met: a tree of values would take more memory than the report.
+//! Rows are written as they are met: a tree of values, or the whole text, would take more memory than the report.
+
+use std::io;
 
 use gnoma_core::ledger::Window;
-use gnoma_host::usage::{CapForecast, Dimension, UsageRow, UsageSums};
+use gnoma_host::usage::{CapForecast, Period, UsageRow, UsageSums};
 use gnoma_router::pool::Pool;
 use serde::{Serialize, Serializer};
 
 use super::view::UsageView;
 
-/// Returns the report as one line of JSON.
+/// Writes the report as one line of JSON.
 ///
 /// # Errors
-/// Those of the serializer; these types give it no cause.
-pub(super) fn to_json(view: &UsageView<'_>) -> serde_json::Result<String> {
+/// Those of `out`.
+pub(super) fn write(view: &UsageView<'_>, out: &mut impl io::Write) -> io::Result<()> {
     let report = view.report;
     let damaged = report.damaged.first.iter();
-    serde_json::to_string(&JsonReport {
+    let report = JsonReport {
         from_ms: report.begin_ms,
         to_ms: view.now_ms,
         zone: report.zone.as_deref(),
@@ -31,7 +33,9 @@ pub(super) fn to_json(view: &UsageView<'_>) -> serde_json::Result<String> {
                 .collect(),
         },
         exceeded_sums: report.exceeded_sums,
-    })
+    };
+    serde_json::to_writer(&mut *out, &report)?;
+    out.write_all(b"\n")
 }
 
 #[derive(Serialize)]
@@ -97,25 +101,23 @@ struct JsonSums {
     output_tokens: u64,
     mean_first_part_ms: Option<u64>,
     micro_usd: Option<u64>,
-    share: f64,
+    share: Option<f64>,
 }
 
 impl JsonSums {
     fn new(view: &UsageView<'_>, sums: &UsageSums) -> Self {
-        // Details are known of recorded calls only.
-        let is_recorded = sums.calls == 0 || sums.unrecorded_calls < sums.calls;
-        let recorded = |number: u64| is_recorded.then_some(number);
+        let details = sums.details();
         Self {
-            turns: recorded(sums.turns),
-            calls: sums.calls,
-            failed_calls: recorded(sums.failed_calls),
+            turns: details.map(|details| details.turns),
+            calls: sums.calls(),
+            failed_calls: details.map(|details| details.failed_calls),
             unpriced_calls: sums.unpriced_calls,
             unrecorded_calls: sums.unrecorded_calls,
-            input_tokens: sums.input,
-            cached_tokens: sums.cached,
-            cache_write_tokens: sums.cache_write,
-            thinking_tokens: recorded(sums.thinking),
-            output_tokens: sums.output,
+            input_tokens: sums.amount.input,
+            cached_tokens: sums.amount.cached,
+            cache_write_tokens: sums.amount.cache_write,
+            thinking_tokens: details.map(|details| details.thinking),
+            output_tokens: sums.amount.output,
             mean_first_part_ms: sums.mean_first_part_ms(),
             micro_usd: sums.cost(),
             share: view.share(sums),
@@ -137,11 +139,10 @@ struct JsonCap {
 impl JsonCap {
     fn new(cap: &CapForecast) -> Self {
         let CapForecast { pool, window, most, used, ends_at_ms, expected, met_at_ms } = cap;
-        let period =
-            if *window == Window::Month { Dimension::Month } else { Dimension::Day }.name();
+        let period = if *window == Window::Month { Period::Month } else { Period::Day };
         Self {
             of: if matches!(pool, Pool::Project(_)) { "project" } else { "all" },
-            period,
+            period: period.name(),
             micro_usd: *most,
             used_micro_usd: *used,
             expected_micro_usd: *expected,

@@ -8,21 +8,17 @@ mod notes;
 mod table;
 mod view;
 
-use std::{
-    fs::OpenOptions,
-    io::{self, IsTerminal as _, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
-    path::Path,
-};
+use std::io::{self, BufWriter, IsTerminal as _, Write as _};
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use gnoma_host::{
     HostError,
+    files::NewFile,
     usage::{self, MAX_DEPTH, UsageQuery},
 };
 
 use self::view::UsageView;
-use super::common::{print_data, project, show};
+use super::common::{print_data, project, refuse_closed_stdout, show};
 use crate::{
     args::{TurnArgs, UsageArgs, UsageSub},
     environment::ProcessEnvironment,
@@ -53,16 +49,16 @@ pub(super) async fn run(
     let report = usage::read_report(&project, &query).await?;
     let view = UsageView { query: &query, report: &report, now_ms: project.now_ms() };
     if wanted.json {
-        let mut text = json::to_json(&view)?;
-        text.push('\n');
-        return print_data(&text);
+        return print_json(&view);
     }
     if wanted.csv {
         return print_data(&csv::render(&view));
     }
     if let Some(file) = &wanted.html {
         let file = around.cwd.join(file);
-        write_new(&file, &html::render_page(&view))?;
+        let mut page = NewFile::create(&file)?;
+        page.write(html::render_page(&view).as_bytes())?;
+        page.finish()?;
         report::say(format_args!("wrote {}", file.display()));
         return Ok(Exit::Done);
     }
@@ -71,20 +67,18 @@ pub(super) async fn run(
     show(&table::render(&view, columns))
 }
 
-/// Writes a file that did not exist and that nobody else can read.
-fn write_new(file: &Path, text: &str) -> Result<()> {
-    let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
-    let mut opened = opened.map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => anyhow::Error::new(HostError::usage(format!(
-            "`{}` already exists; choose another name, or remove it",
-            file.display()
-        ))),
-        _ => anyhow::Error::new(error).context(format!("cannot write `{}`", file.display())),
-    })?;
-    let written = opened.write_all(text.as_bytes());
-    if written.is_err() {
-        // Half a page would be in the way of the next try.
-        drop(std::fs::remove_file(file));
+/// Writes the report to standard output, piece by piece. A terminal gets it like text.
+fn print_json(view: &UsageView<'_>) -> Result<Exit> {
+    let stdout = io::stdout();
+    if stdout.is_terminal() {
+        let mut text = Vec::new();
+        json::write(view, &mut text)?;
+        return print_data(&String::from_utf8_lossy(&text));
     }
-    written.with_context(|| format!("cannot write `{}`", file.display()))
+    refuse_closed_stdout()?;
+    let mut out = BufWriter::new(stdout.lock());
+    match json::write(view, &mut out).and_then(|()| out.flush()) {
+        Ok(()) => Ok(Exit::Done),
+        Err(error) => report::unwritten(error),
+    }
 }

@@ -14,7 +14,10 @@ pub(super) fn sentences(view: &UsageView<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     if total.unpriced_calls > 0 {
         let calls = count_calls(total.unpriced_calls);
-        notes.push(format!("{calls} without a known price: the cost does not include them"));
+        notes.push(match total.cost() {
+            Some(_) => format!("{calls} without a known price: the cost does not include them"),
+            None => format!("{calls} without a known price: the cost is unknown"),
+        });
     }
     if total.unrecorded_calls > 0 {
         let calls = count_calls(total.unrecorded_calls);

@@ -23,6 +23,8 @@ const MAX_BAR: usize = 24;
 const INDENT: &str = "  ";
 /// The last row.
 const ALL: &str = "all";
+/// A number that is not known. An unknown cost is spelled out.
+const UNKNOWN: &str = "-";
 
 /// A column of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +32,7 @@ enum Column {
     Turns,
     Calls,
     Failed,
+    Unpriced,
     Input,
     Cached,
     CacheWrite,
@@ -42,10 +45,11 @@ enum Column {
 
 impl Column {
     /// In the order in which they stand.
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Turns,
         Self::Calls,
         Self::Failed,
+        Self::Unpriced,
         Self::Input,
         Self::Cached,
         Self::CacheWrite,
@@ -57,7 +61,8 @@ impl Column {
     ];
 
     /// In the order in which they are left out.
-    const LEAST_FIRST: [Self; 9] = [
+    const LEAST_FIRST: [Self; 10] = [
+        Self::Unpriced,
         Self::FirstPart,
         Self::CacheWrite,
         Self::Turns,
@@ -74,6 +79,7 @@ impl Column {
             Self::Turns => "turns",
             Self::Calls => "calls",
             Self::Failed => "failed",
+            Self::Unpriced => "unpriced",
             Self::Input => "in",
             Self::Cached => "cached",
             Self::CacheWrite => "written",
@@ -85,27 +91,29 @@ impl Column {
         }
     }
 
-    /// The number, if the column has one.
+    /// The number, if the column has one and it is known.
     fn number(self, sums: &UsageSums) -> Option<u64> {
         match self {
-            Self::Turns => Some(sums.turns),
-            Self::Calls => Some(sums.calls),
-            Self::Failed => Some(sums.failed_calls),
-            Self::Input => Some(sums.input),
-            Self::Cached => Some(sums.cached),
-            Self::CacheWrite => Some(sums.cache_write),
-            Self::Thinking => Some(sums.thinking),
-            Self::Output => Some(sums.output),
+            Self::Turns => sums.details().map(|details| details.turns),
+            Self::Calls => Some(sums.calls()),
+            Self::Failed => sums.details().map(|details| details.failed_calls),
+            Self::Unpriced => Some(sums.unpriced_calls),
+            Self::Input => Some(sums.amount.input),
+            Self::Cached => Some(sums.amount.cached),
+            Self::CacheWrite => Some(sums.amount.cache_write),
+            Self::Thinking => sums.details().map(|details| details.thinking),
+            Self::Output => Some(sums.amount.output),
             Self::FirstPart => sums.mean_first_part_ms(),
             Self::Cost => sums.cost(),
             Self::Share => None,
         }
     }
 
-    fn cell(self, sums: &UsageSums, share: f64, is_short: bool) -> String {
+    fn cell(self, sums: &UsageSums, share: Option<f64>, is_short: bool) -> String {
+        let unknown = || UNKNOWN.to_owned();
         let number = self.number(sums);
         match self {
-            Self::Share => format!("{:.0}%", share * 100.0),
+            Self::Share => share.map_or_else(unknown, |share| format!("{:.0}%", share * 100.0)),
             Self::Cost => {
                 let mark = if sums.unpriced_calls > 0 { "*" } else { "" };
                 match number {
@@ -114,28 +122,24 @@ impl Column {
                     Some(micro_usd) => format!("${}{mark}", exact_dollars(micro_usd)),
                 }
             }
-            // No call was recorded one by one.
-            Self::Turns | Self::Failed | Self::Thinking
-                if sums.calls > 0 && sums.calls == sums.unrecorded_calls =>
-            {
-                "-".to_owned()
-            }
-            Self::FirstPart => match number {
-                None => "-".to_owned(),
-                Some(ms) if is_short => format!("{}.{}s", ms / 1_000, ms % 1_000 / 100),
-                Some(ms) => format!("{ms}ms"),
-            },
+            Self::FirstPart => number.map_or_else(unknown, |ms| {
+                if is_short {
+                    format!("{}.{}s", ms / 1_000, ms % 1_000 / 100)
+                } else {
+                    format!("{ms}ms")
+                }
+            }),
             Self::Turns
             | Self::Calls
             | Self::Failed
+            | Self::Unpriced
             | Self::Input
             | Self::Cached
             | Self::CacheWrite
             | Self::Thinking
-            | Self::Output => {
-                let number = number.unwrap_or(0);
+            | Self::Output => number.map_or_else(unknown, |number| {
                 if is_short { short_count(number) } else { number.to_string() }
-            }
+            }),
         }
     }
 
@@ -145,6 +149,7 @@ impl Column {
             Self::Calls | Self::Input | Self::Output | Self::Cost | Self::Share => true,
             Self::Turns
             | Self::Failed
+            | Self::Unpriced
             | Self::Cached
             | Self::CacheWrite
             | Self::Thinking
@@ -165,8 +170,8 @@ struct TableLine {
 pub(super) fn render(view: &UsageView<'_>, columns: Option<usize>) -> String {
     let notes = notes::sentences(view);
     let notes = notes.iter().map(|note| format!("{note}\n")).collect::<String>();
-    if view.report.total.calls == 0 {
-        let nothing = format!("no calls in {}\n", view.period());
+    if view.report.total.calls() == 0 {
+        let nothing = format!("{}\n", view.describe_absence());
         return if notes.is_empty() { nothing } else { format!("{nothing}\n{notes}") };
     }
     let lines = match columns {
@@ -201,14 +206,13 @@ fn choose_columns(view: &UsageView<'_>, columns: usize) -> Vec<Column> {
 fn make_lines(view: &UsageView<'_>, columns: &[Column], is_short: bool) -> Vec<TableLine> {
     let total = &view.report.total;
     let rows = view.flat_rows();
-    let largest = rows.iter().map(|row| view.share(row.sums)).fold(0.0, f64::max);
     let cells = |sums: &UsageSums| {
         columns.iter().map(|column| column.cell(sums, view.share(sums), is_short)).collect()
     };
     let lines = rows.iter().map(|row| TableLine {
         name: format!("{}{}", INDENT.repeat(row.depth()), row.name()),
         cells: cells(row.sums),
-        bar: Some(if largest > 0.0 { view.share(row.sums) / largest } else { 0.0 }),
+        bar: Some(view.bar_length(&rows, row.sums)),
     });
     let all = TableLine { name: ALL.to_owned(), cells: cells(total), bar: None };
     lines.chain([all]).collect()

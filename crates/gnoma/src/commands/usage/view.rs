@@ -1,6 +1,6 @@
 //! A report as all formats show it. Pure.
 
-use gnoma_host::usage::{UsageQuery, UsageReport, UsageRow, UsageSums};
+use gnoma_host::usage::{Since, UsageQuery, UsageReport, UsageRow, UsageSums};
 
 /// The name of a group that the ledger does not know, for people.
 pub(super) const UNKNOWN_NAME: &str = "(not recorded)";
@@ -50,27 +50,40 @@ impl UsageView<'_> {
             [name] => format!(" by {name}"),
             [outer @ .., last] => format!(" by {} and {last}", outer.join(", ")),
         };
-        format!("Usage of {}{names}", self.period())
-    }
-
-    /// `the last 7 days`, `the time since 2026-11-01`.
-    pub(super) fn period(&self) -> String {
         match self.query.since {
-            gnoma_host::usage::Since::Date(date) => format!("the time since {date}"),
-            since => since.to_string(),
+            Since::Date(date) => format!("Usage since {date}{names}"),
+            Since::All => format!("Usage of all time{names}"),
+            since @ (Since::Hours(_) | Since::Days(_)) => format!("Usage of {since}{names}"),
         }
     }
 
-    /// The part of a row in the whole, from 0 to 1: of the cost, or of the tokens if nothing has a cost.
-    pub(super) fn share(&self, sums: &UsageSums) -> f64 {
+    /// `no calls in the last 7 days`.
+    pub(super) fn describe_absence(&self) -> String {
+        match self.query.since {
+            since @ (Since::Days(1) | Since::Date(_)) => format!("no calls {since}"),
+            since @ (Since::Hours(_) | Since::Days(_)) => format!("no calls in {since}"),
+            Since::All => "no calls yet".to_owned(),
+        }
+    }
+
+    /// The part of a row in the whole, from 0 to 1: of the cost, or of the tokens if nothing has a cost. `None` if
+    /// other rows have a cost and that of this row is not known.
+    pub(super) fn share(&self, sums: &UsageSums) -> Option<f64> {
         let total = &self.report.total;
         let part =
             |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
-        if total.micro_usd > 0 {
-            part(sums.micro_usd, total.micro_usd)
+        if total.amount.micro_usd > 0 {
+            sums.cost().map(|cost| part(cost, total.amount.micro_usd))
         } else {
-            part(sums.tokens(), total.tokens())
+            Some(part(sums.tokens(), total.tokens()))
         }
+    }
+
+    /// Returns the length of a row's bar, from 0 to 1. The row with the largest share has 1.
+    pub(super) fn bar_length(&self, rows: &[FlatRow<'_>], sums: &UsageSums) -> f64 {
+        let shares = rows.iter().filter_map(|row| self.share(row.sums));
+        let largest = shares.fold(0.0, f64::max);
+        self.share(sums).filter(|_| largest > 0.0).map_or(0.0, |share| share / largest)
     }
 }
 

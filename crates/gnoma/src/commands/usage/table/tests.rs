@@ -1,6 +1,7 @@
 //! Reports as people see them.
 
-use gnoma_host::usage::{Dimension, Since, UsageQuery, UsageReport, UsageRow};
+use gnoma_core::ledger::Amount;
+use gnoma_host::usage::{CallDetails, Dimension, Period, Since, UsageQuery, UsageReport, UsageRow};
 use gnoma_store::DamagedCalls;
 
 use super::*;
@@ -8,17 +9,21 @@ use crate::commands::usage::{csv, html, json};
 
 fn sums(calls: u64, micro_usd: u64) -> UsageSums {
     UsageSums {
-        turns: calls.div_ceil(2),
-        calls,
-        failed_calls: calls / 5,
-        input: calls * 12_345,
-        cached: calls * 4_000,
-        cache_write: calls * 700,
-        thinking: calls * 55,
-        output: calls * 321,
-        micro_usd,
+        amount: Amount {
+            requests: calls,
+            input: calls * 12_345,
+            cached: calls * 4_000,
+            cache_write: calls * 700,
+            output: calls * 321,
+            micro_usd,
+        },
         first_part_ms: calls * 1_234,
         timed_calls: calls,
+        details: CallDetails {
+            turns: calls.div_ceil(2),
+            failed_calls: calls / 5,
+            thinking: calls * 55,
+        },
         ..UsageSums::default()
     }
 }
@@ -29,7 +34,7 @@ fn row(dimension: Dimension, name: Option<&str>, sums: UsageSums, rows: Vec<Usag
 
 fn nested() -> (UsageQuery, UsageReport) {
     let days = |first, second| {
-        let day = |name, sums| row(Dimension::Day, Some(name), sums, Vec::new());
+        let day = |name, sums| row(Dimension::Period(Period::Day), Some(name), sums, Vec::new());
         vec![day("2026-11-27", first), day("2026-11-28", second)]
     };
     let unpriced = UsageSums { unpriced_calls: 3, ..sums(3, 0) };
@@ -50,7 +55,7 @@ fn nested() -> (UsageQuery, UsageReport) {
             Dimension::Model,
             None,
             unpriced,
-            vec![row(Dimension::Day, Some("2026-11-28"), unpriced, Vec::new())],
+            vec![row(Dimension::Period(Period::Day), Some("2026-11-28"), unpriced, Vec::new())],
         ),
     ];
     let report = UsageReport {
@@ -62,12 +67,24 @@ fn nested() -> (UsageQuery, UsageReport) {
         damaged: DamagedCalls::default(),
         exceeded_sums: 0,
     };
-    (UsageQuery { since: Since::Days(7), by: vec![Dimension::Model, Dimension::Day] }, report)
+    (
+        UsageQuery {
+            since: Since::Days(7),
+            by: vec![Dimension::Model, Dimension::Period(Period::Day)],
+        },
+        report,
+    )
 }
 
 fn shown<T>(show: impl FnOnce(&UsageView<'_>) -> T) -> T {
     let (query, report) = nested();
     show(&UsageView { query: &query, report: &report, now_ms: 1_795_867_200_000 })
+}
+
+fn to_json(view: &UsageView<'_>) -> serde_json::Value {
+    let mut text = Vec::new();
+    json::write(view, &mut text).unwrap();
+    serde_json::from_slice(&text).unwrap()
 }
 
 #[test]
@@ -108,7 +125,7 @@ fn pages_hold_nothing_that_runs_loads_or_escapes() {
     for part in ["<script", "http:", "https:", "url(", "<b>", " src=", " href=", " on"] {
         assert!(!page.contains(part), "{part} in:\n{page}");
     }
-    assert_eq!(page.matches("<svg ").count(), 8);
+    assert_eq!(page.matches("<svg ").count(), 6);
     assert!(page.contains("<td>3.000123*</td>"), "{page}");
 }
 
@@ -120,8 +137,7 @@ fn csv_has_the_innermost_rows_and_json_the_tree() {
     assert!(lines[0].starts_with("model,day,turns,calls,"), "{csv}");
     assert!(lines[1].ends_with(",0.500000"), "{csv}");
     assert!(lines[5].starts_with(",2026-11-28,") && lines[5].ends_with(','), "{csv}");
-    let json = shown(json::to_json).unwrap();
-    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let json = shown(to_json);
     assert_eq!(json["total"]["micro_usd"], 3_000_123);
     assert_eq!(json["rows"][2]["sums"]["micro_usd"], serde_json::Value::Null);
     assert_eq!(json["rows"][2]["name"], serde_json::Value::Null);
@@ -129,11 +145,69 @@ fn csv_has_the_innermost_rows_and_json_the_tree() {
 }
 
 #[test]
-fn nothing_spent_is_said() {
+fn reports_name_their_time_as_people_say_it() {
     let (query, report) = nested();
     let report = UsageReport { total: UsageSums::default(), rows: Vec::new(), ..report };
-    let view = UsageView { query: &query, report: &report, now_ms: 0 };
-    assert_eq!(render(&view, Some(80)), "no calls in the last 7 days\n");
+    for (since, nothing, title) in [
+        ("7d", "no calls in the last 7 days", "Usage of the last 7 days"),
+        ("1d", "no calls today", "Usage of today"),
+        ("24h", "no calls in the last 24 hours", "Usage of the last 24 hours"),
+        ("2026-11-01", "no calls since 2026-11-01", "Usage since 2026-11-01"),
+        ("all", "no calls yet", "Usage of all time"),
+    ] {
+        let query = UsageQuery { since: since.parse().unwrap(), ..query.clone() };
+        let view = UsageView { query: &query, report: &report, now_ms: 0 };
+        assert_eq!(render(&view, Some(80)), format!("{nothing}\n"));
+        assert_eq!(view.title(), format!("{title} by model and day"));
+    }
+}
+
+/// A report of one model of which only a day's sum is known, and no price.
+fn unknown() -> (UsageQuery, UsageReport) {
+    let (query, report) = nested();
+    let amount = Amount { requests: 2, input: 70, output: 3, ..Amount::default() };
+    let total =
+        UsageSums { amount, unpriced_calls: 2, unrecorded_calls: 2, ..UsageSums::default() };
+    let rows = vec![row(Dimension::Model, Some("p/m"), total, Vec::new())];
+    (UsageQuery { by: vec![Dimension::Model], ..query }, UsageReport { total, rows, ..report })
+}
+
+#[test]
+fn what_is_not_known_is_never_zero() {
+    let (query, report) = unknown();
+    let view = UsageView { query: &query, report: &report, now_ms: 1_795_867_200_000 };
+    for columns in [None, Some(80)] {
+        let text = render(&view, columns);
+        assert!(text.contains("unknown") && !text.contains('$'), "{text}");
+        assert!(text.contains("2 calls without a known price: the cost is unknown\n"), "{text}");
+    }
+    let piped = render(&view, None);
+    let cells: Vec<&str> = piped.lines().nth(3).unwrap().split_whitespace().collect();
+    let expected = ["p/m", "-", "2", "-", "2", "70", "0", "0", "-", "3", "-", "unknown", "100%"];
+    assert_eq!(cells, expected, "{piped}");
+    let csv = csv::render(&view);
+    assert!(csv.ends_with("\r\np/m,,2,,2,2,70,0,0,,3,,\r\n"), "{csv}");
+    let page = html::render_page(&view);
+    let unknown = "<td>unknown</td>";
+    let row = format!(
+        "<td>p/m</td>{unknown}<td>2</td>{unknown}<td>2</td><td>70</td><td>0</td><td>0</td>\
+         {unknown}<td>3</td>{unknown}{unknown}<td>100.0 %"
+    );
+    assert!(page.contains(&row) && page.contains("wait (ms)"), "{page}");
+    let json = to_json(&view);
+    for field in ["turns", "failed_calls", "thinking_tokens", "mean_first_part_ms", "micro_usd"] {
+        assert_eq!(json["total"][field], serde_json::Value::Null, "{field}: {json}");
+    }
+    assert_eq!(json["total"]["unpriced_calls"], 2);
+}
+
+#[test]
+fn shares_of_rows_without_a_price_are_unknown_beside_others() {
+    let json = shown(to_json);
+    assert_eq!(json["rows"][2]["sums"]["share"], serde_json::Value::Null);
+    let text = shown(|view| render(view, None));
+    let row = text.lines().find(|line| line.starts_with("(not recorded)")).unwrap();
+    assert!(row.ends_with("unknown      -"), "{row:?}");
 }
 
 #[test]

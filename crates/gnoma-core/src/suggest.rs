@@ -1,12 +1,14 @@
-//! Which known name was probably meant.
+//! The known name that a misspelt one probably means.
+
+use crate::message::ModelRef;
 
 /// Longer names are not compared: the work grows with the product of the lengths.
 const MAX_NAME_CHARS: usize = 64;
 /// Names from here on may be written with two slips.
 const LONG_NAME_CHARS: usize = 8;
 
-/// The name nearest to `wrong`, if one is near: at most a third of its letters differ. Of two that
-/// are as near, the one as long as `wrong`.
+/// Returns the name nearest to `wrong`, if one is near: at most a third of its letters differ. Of two that are as near,
+/// returns the one as long as `wrong`.
 #[must_use]
 pub fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let wrong_length = wrong.chars().count();
@@ -22,6 +24,17 @@ pub fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<
     ranked.min().map(|(_, _, name)| name)
 }
 
+/// Returns the model that people mean by `wanted`: `provider/model`, the model, or a word of its name.
+pub fn find_model<'a>(
+    wanted: &str,
+    mut models: impl Iterator<Item = &'a ModelRef> + Clone,
+) -> Option<&'a ModelRef> {
+    let is_exact = |model: &&ModelRef| model.model == wanted || model.to_string() == wanted;
+    let has_word =
+        |model: &&ModelRef| model.model.split(['-', '_', '.', ':', '/']).any(|it| it == wanted);
+    models.clone().find(is_exact).or_else(|| models.find(has_word))
+}
+
 /// Whether `written` is `name` with a slip in it: one letter, or two from eight letters on. [`nearest`] is for words that
 /// are known to be wrong; words that are further apart than this are usually other words.
 #[must_use]
@@ -34,6 +47,15 @@ pub fn is_slip_of(written: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn model_is_found_by_its_name_or_a_word_of_it() {
+        let model = |model: &str| ModelRef { provider: "p".into(), model: model.into() };
+        let all = [model("big-opus"), model("opus"), model("small")];
+        let find = |wanted| find_model(wanted, all.iter()).map(|found| found.model.as_str());
+        let found = ["opus", "big", "p/small", "smal"].map(find);
+        assert_eq!(found, [Some("opus"), Some("big-opus"), Some("small"), None]);
+    }
 
     #[test]
     fn only_near_names_are_suggested() {

@@ -1,0 +1,98 @@
+//! Which git commands write files of the work tree by themselves.
+
+/// Commands that put files of commits, patches or the stash into the work tree, or take files out of it, whatever the
+/// names of these files are.
+const WRITING: [&str; 18] = [
+    "am",
+    "apply",
+    "checkout",
+    "checkout-index",
+    "cherry-pick",
+    "clean",
+    "merge",
+    "mv",
+    "pull",
+    "read-tree",
+    "rebase",
+    "reset",
+    "restore",
+    "revert",
+    "rm",
+    "sparse-checkout",
+    "stash",
+    "switch",
+];
+/// Options of git itself that change nothing about what a command does.
+const PLAIN_OPTIONS: [&str; 3] = ["--no-pager", "-P", "--no-optional-locks"];
+/// Beginnings of options that have git run a program of the line.
+const RUNNING: [&str; 3] = ["-x", "--exec", "--upload-pack"];
+
+/// Whether a command line that begins with `git` writes the work tree and runs nothing else that the line names. Words
+/// that are not constant may be anything but options.
+pub(crate) fn writes_tree(words: &[Option<String>]) -> bool {
+    let mut words = words.iter().skip(1).map(Option::as_deref);
+    let command = loop {
+        match words.next() {
+            Some(Some("-C")) => {
+                words.next();
+            }
+            Some(Some(option)) if PLAIN_OPTIONS.contains(&option) => {}
+            Some(word) => break word,
+            None => return false,
+        }
+    };
+    let Some(command) = command.filter(|command| WRITING.contains(command)) else { return false };
+    words.all(|word| match word {
+        Some(word) => {
+            // Long options may be written short.
+            let may_run = |option: &&str| {
+                word.starts_with(*option) || word.len() > "--".len() && option.starts_with(word)
+            };
+            // `-x` of these means something else.
+            let is_plain = word == "-x" && matches!(command, "clean" | "cherry-pick");
+            is_plain || command == "clean" || !RUNNING.iter().any(may_run)
+        }
+        None => !matches!(command, "rebase" | "pull"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::writes_tree;
+
+    fn words(line: &str) -> Vec<Option<String>> {
+        line.split(' ').map(|word| (!word.starts_with('$')).then(|| word.to_owned())).collect()
+    }
+
+    #[test]
+    fn commands_that_only_write_the_work_tree_are_known() {
+        for line in [
+            "git stash -u",
+            "git stash pop",
+            "git -C sub checkout -b new origin/main",
+            "git --no-pager merge --no-edit feat",
+            "git checkout $branch",
+            "git rebase --onto main~1 main",
+            "git clean -fdx",
+            "git cherry-pick -x abc",
+        ] {
+            assert!(writes_tree(&words(line)), "{line}");
+        }
+        for line in [
+            "git status",
+            "git commit -m x",
+            "git -c core.fsmonitor=./x checkout main",
+            "git rebase -x ./run main",
+            "git rebase --exe ./run main",
+            "git rebase $options",
+            "git pull --upload-pack=./x",
+            "git bisect run ./x",
+            "git submodule foreach ./x",
+            "git config a b",
+            "git",
+            "git -C",
+        ] {
+            assert!(!writes_tree(&words(line)), "{line}");
+        }
+    }
+}

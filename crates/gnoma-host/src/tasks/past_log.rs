@@ -12,8 +12,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use gnoma_core::store::{SessionFacts, SessionId, SessionStore as _};
+use gnoma_core::store::{PageRequest, SessionFacts, SessionId, SessionStore as _, StoreError};
 use gnoma_extend::tasks::repetition::PastSession;
+use gnoma_store::Store;
 use serde::{Deserialize, Serialize};
 
 use super::past_turns::read_turns;
@@ -25,6 +26,8 @@ const FOLDER: &str = "suggestions";
 const MAX_SESSIONS: usize = 5_000;
 /// Largest file that is read, in bytes.
 const MAX_FILE_BYTES: u64 = 20 << 20;
+/// The part of a session that is read.
+const PAGE: PageRequest = PageRequest { tip: None, max_entries: 10_000, max_bytes: 64 << 20 };
 /// Superseded lines, for each one that counts, above which the file is written anew.
 const MAX_SUPERSEDED: usize = 1;
 
@@ -52,11 +55,18 @@ fn file_of(project: &Project) -> PathBuf {
 /// The store cannot be read.
 pub(super) async fn read_history(project: &Project) -> Result<Vec<PastSession>> {
     let Some(past) = Past::find(project)? else { return Ok(Vec::new()) };
-    let all = past.store.list(MAX_SESSIONS).await?;
+    Ok(read_store(&past.store, &file_of(project), &project.places.project).await?)
+}
+
+async fn read_store(
+    store: &Store,
+    file: &Path,
+    project: &Path,
+) -> Result<Vec<PastSession>, StoreError> {
+    let all = store.list(MAX_SESSIONS).await?;
     let parents: HashMap<&SessionId, &SessionId> =
         all.iter().filter_map(|facts| Some((&facts.id, &facts.forked_from.as_ref()?.0))).collect();
-    let path = file_of(project);
-    let (mut known, lines) = load(&path);
+    let (mut known, lines) = load(file);
     let mut history = Vec::with_capacity(all.len());
     let mut changed = Vec::new();
     for facts in all.iter().rev() {
@@ -65,30 +75,30 @@ pub(super) async fn read_history(project: &Project) -> Result<Vec<PastSession>> 
             Some(read) => read,
             None => {
                 changed.push(history.len());
-                read_session(&past, facts, &parents, &project.places.project).await?
+                read_session(store, facts, &parents, project).await?
             }
         };
         history.push(read);
     }
     let is_bloated = lines > history.len() * (1 + MAX_SUPERSEDED) || !known.is_empty();
     if !changed.is_empty() || is_bloated {
-        let new: Vec<&ReadSession> = match is_bloated {
-            true => history.iter().collect(),
-            false => changed.iter().filter_map(|at| history.get(*at)).collect(),
+        let new: Vec<&ReadSession> = if is_bloated {
+            history.iter().collect()
+        } else {
+            changed.iter().filter_map(|at| history.get(*at)).collect()
         };
         // Without the file, the sessions are read again next time.
-        let _unsaved = save(&path, &new, is_bloated);
+        let _unsaved = save(file, &new, is_bloated);
     }
     Ok(history.into_iter().map(|read| read.session).collect())
 }
 
 async fn read_session(
-    past: &Past,
+    store: &Store,
     facts: &SessionFacts,
     parents: &HashMap<&SessionId, &SessionId>,
     project: &Path,
-) -> Result<ReadSession> {
-    let path = past.path(&facts.id, None).await?;
+) -> Result<ReadSession, StoreError> {
     let mut family = &facts.id;
     // No session is forked more often than there are sessions.
     for _ in 0..parents.len() {
@@ -97,6 +107,8 @@ async fn read_session(
             None => break,
         }
     }
+    // Of a very long session, the end.
+    let page = store.load(facts.id.clone(), PAGE).await?;
     let forked_at = facts.forked_from.as_ref().map(|fork| fork.1);
     Ok(ReadSession {
         changed_ms: facts.changed_ms,
@@ -104,7 +116,7 @@ async fn read_session(
             id: facts.id.to_string(),
             family: family.to_string(),
             at_ms: facts.changed_ms,
-            turns: read_turns(&path, forked_at, project),
+            turns: read_turns(&page.entries, forked_at, project),
         },
     })
 }
@@ -145,3 +157,6 @@ fn save(path: &Path, sessions: &[&ReadSession], replaces: bool) -> std::io::Resu
 pub fn delete_read_sessions(project: &Project) {
     let _missing = fs::remove_file(file_of(project));
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,6 +9,7 @@ use crate::{
     HostError, Notices, Project, Result,
     past::{Past, refuse_in_incognito},
     shared::Shared,
+    tasks::delete_read_sessions,
     text::{fit, plain},
 };
 
@@ -60,7 +61,9 @@ pub(crate) async fn delete(shared: Shared, spec: SessionSpec, id: SessionId) -> 
     if past.session(Some(id.as_str())).await?.id != id {
         return Err(HostError::usage(format!("there is no session `{id}`")));
     }
-    Ok(past.store.delete(id).await?)
+    past.store.delete(id).await?;
+    delete_read_sessions(&project);
+    Ok(())
 }
 
 /// Finds where all of these words were said, at most `max` places; 0 returns as many as one search can.

@@ -45,7 +45,6 @@ const fn time(least_s: u64) -> Kind {
 const fn seconds(count: u64) -> Value {
     Value::Duration(Duration::from_secs(count))
 }
-
 const fn word(text: &'static str) -> Value {
     Value::Text(Cow::Borrowed(text))
 }
@@ -220,6 +219,9 @@ pub static ROWS: &[Row] = &[
         .guarded(Trusted),
     Row::new("checkpoints.ignored_max_file", Bytes, "the same for files that git ignores")
         .or(|| Value::Bytes(1 << 20))
+        .guarded(Trusted),
+    Row::new("tasks.suggest", Word(&["on", "off"]), "offer to save repeated work as a task")
+        .or(|| word("on"))
         .guarded(Trusted),
     // Router: a project must not send things elsewhere, and must not have more spent.
     Row::new("router.mode", Word(&["auto", "off"]), "choose a model for each turn, or use one model only")

@@ -289,6 +289,7 @@ pub(super) fn requests() -> Vec<Request> {
         Request::Usage,
         Request::Explain(Topic::Context),
         Request::Task(TaskRequest::Run { line: "release v1".into() }),
+        Request::Task(TaskRequest::DeclineOffer),
         Request::Task(TaskRequest::Resume { run: text(), choice: Some(TaskResumeChoice::Again) }),
     ]
 }

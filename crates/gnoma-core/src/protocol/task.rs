@@ -37,6 +37,8 @@ pub enum TaskRequest {
         /// The name of the task.
         name: String,
     },
+    /// Never offer the task again that was offered last. Reply: `Text`.
+    DeclineOffer,
     /// Write the task that was drafted last. Reply: `Text` says where.
     Save {
         /// The name of the task.

@@ -192,7 +192,7 @@ impl ArgumentKind {
     }
 
     /// Refuses a value that is not of the type.
-    fn check(&self, name: &str, value: &str) -> Result<(), ArgumentError> {
+    pub(super) fn check(&self, name: &str, value: &str) -> Result<(), ArgumentError> {
         let is_plain = value.len() <= MAX_VALUE_BYTES
             && !value.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t'));
         // A command could take a value that begins with a hyphen for an option.

@@ -9,6 +9,7 @@ mod fault;
 mod find;
 mod plan;
 mod record;
+pub mod repetition;
 mod schema;
 mod session;
 mod steps;
@@ -45,5 +46,17 @@ pub fn is_task_name(name: &str) -> bool {
 /// Longest name of a task.
 const MAX_NAME_BYTES: usize = 64;
 /// Words that `/task` and `gnoma task` understand themselves.
-const RESERVED_NAMES: [&str; 10] =
-    ["list", "show", "run", "edit", "new", "check", "delete", "history", "resume", "save"];
+const RESERVED_NAMES: [&str; 12] = [
+    "list",
+    "show",
+    "run",
+    "edit",
+    "new",
+    "check",
+    "delete",
+    "history",
+    "resume",
+    "save",
+    "never",
+    "suggestions",
+];

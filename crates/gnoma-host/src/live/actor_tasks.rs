@@ -136,7 +136,10 @@ impl Actor {
             TaskRequest::Save { name } => {
                 self.work.spawn(self.tasks.save(&self.services, &name, replier));
             }
-            TaskRequest::List | TaskRequest::Show { .. } | TaskRequest::History { .. } => {
+            TaskRequest::List
+            | TaskRequest::Show { .. }
+            | TaskRequest::History { .. }
+            | TaskRequest::DeclineOffer => {
                 self.answer_beside(Request::Task(request), replier);
             }
         }

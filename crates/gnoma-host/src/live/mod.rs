@@ -5,6 +5,7 @@
 //! Nothing waits for a client: a slow one just falls behind in the log.
 
 mod actor;
+mod actor_suggestions;
 mod actor_tasks;
 mod begin;
 mod change;

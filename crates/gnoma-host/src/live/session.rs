@@ -183,6 +183,7 @@ impl Actor {
             _ => (),
         }
         self.tasks.hear(&event);
+        self.offer_task(&event);
         self.push(event);
         if changes {
             self.tell_change();

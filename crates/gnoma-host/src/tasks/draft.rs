@@ -46,10 +46,7 @@ pub(crate) fn draft(
         HostError::usage(format!("nothing you said here can be a step: {}", fault.error))
     })?;
     let text = project.firewall.text(&drafted.text).into_owned();
-    let shown = extensions::places(project).shown(&path);
-    let lines = text.lines().count();
-    let mut diff = format!("--- /dev/null\n+++ b/{shown}\n@@ -0,0 +1,{lines} @@\n");
-    diff.extend(text.lines().map(|line| format!("+{line}\n")));
+    let mut diff = describe_new_file(project, &path, &text);
     if drafted.omitted > 0 {
         let count = describe_count(drafted.omitted, "step");
         diff.push_str(&format!("{count} left out as too long or too many\n"));
@@ -59,6 +56,15 @@ pub(crate) fn draft(
         diff.push_str(&format!("{count} of the steps of tasks left out\n"));
     }
     Ok(DraftedTask { name: name.to_owned(), text, diff })
+}
+
+/// Describes a new file as a diff.
+pub(super) fn describe_new_file(project: &Project, path: &Path, text: &str) -> String {
+    let shown = extensions::places(project).shown(path);
+    let lines = text.lines().count();
+    let mut diff = format!("--- /dev/null\n+++ b/{shown}\n@@ -0,0 +1,{lines} @@\n");
+    diff.extend(text.lines().map(|line| format!("+{line}\n")));
+    diff
 }
 
 /// Returns the messages that no step of these runs has put into the session, and the number of the others.
@@ -111,7 +117,7 @@ pub(crate) fn save_draft(project: &Project, draft: &DraftedTask) -> Result<Strin
 }
 
 /// The file of a new task of the person's.
-fn new_file(project: &Project, name: &str) -> Result<PathBuf> {
+pub(super) fn new_file(project: &Project, name: &str) -> Result<PathBuf> {
     if !is_task_name(name) {
         let cause = format!("`{}` cannot name a task", name.escape_debug());
         let remedy = Some("use letters, digits, `-` and `_`".to_owned());

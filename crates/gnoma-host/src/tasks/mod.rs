@@ -5,7 +5,10 @@
 mod catalog;
 mod draft;
 mod history;
+mod past_log;
+mod past_turns;
 mod run;
+mod suggestions;
 
 use std::sync::Arc;
 
@@ -18,8 +21,11 @@ pub use self::{
     catalog::{Tasks, check_file, describe_step, step_command},
     draft::{DraftedTask, refuse_shared_folder, write_task},
     history::{describe_history, run_store},
+    past_log::delete_read_sessions,
     run::{PreparedRun, restricted_mode, resumable_run},
+    suggestions::Suggestions,
 };
+
 use self::{
     draft::{draft, save_draft},
     run::prepare_run,
@@ -65,7 +71,23 @@ impl SessionTaskFiles {
     ) -> Result<DraftedTask, RequestError> {
         let session = self.stored.unwrap_or(session);
         let project = self.project;
-        Ok(off_loop(|| async move { draft(&project, &session, &name, &messages) }).await?)
+        let drafted = || async move {
+            match suggestions::draft_offered(&project, &session, &name).await? {
+                Some(offered) => Ok(offered),
+                None => draft(&project, &session, &name, &messages),
+            }
+        };
+        Ok(off_loop(drafted).await?)
+    }
+
+    /// Returns the line that offers a task for what the session's last turn did again, if there is one.
+    ///
+    /// # Errors
+    /// The stored sessions cannot be read.
+    pub(crate) async fn offer(self, session: SessionId) -> Result<Option<String>> {
+        let session = self.stored.unwrap_or(session);
+        let project = self.project;
+        off_loop(|| async move { suggestions::offer(&project, &session).await }).await
     }
 
     /// Writes a task that was drafted as a new file. Says where.
@@ -84,6 +106,7 @@ pub(crate) fn answer(project: &Project, request: &TaskRequest) -> Result<Reply> 
         TaskRequest::List => Reply::Choices(Tasks::find(project).choices()),
         TaskRequest::Show { name } => Reply::Text(Tasks::find(project).describe(name)?),
         TaskRequest::History { name } => Reply::Text(describe_history(project, name)),
+        TaskRequest::DeclineOffer => Reply::Text(suggestions::decline(project)?),
         TaskRequest::Run { .. }
         | TaskRequest::Resume { .. }
         | TaskRequest::Draft { .. }

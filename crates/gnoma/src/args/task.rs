@@ -45,6 +45,20 @@ pub(crate) enum TaskSub {
         #[arg(long, conflicts_with = "files")]
         schema: bool,
     },
+    /// List chores that you have had done at least three times, with their sessions, arguments and steps.
+    ///
+    /// They are found in the stored sessions of the project without a model. --output-format json prints them as JSON.
+    Suggestions {
+        /// Save a task of this suggestion, after showing its file and a yes.
+        #[arg(long, value_name = "NAME")]
+        save: Option<String>,
+        /// The name of the task [default: the suggestion's].
+        #[arg(long = "as", value_name = "NAME", requires = "save")]
+        as_name: Option<String>,
+        /// Save it without a question.
+        #[arg(long, short, requires = "save")]
+        yes: bool,
+    },
     /// Delete a task after a yes. What is recorded of its runs stays.
     #[command(aliases = ["rm", "remove"])]
     Delete {

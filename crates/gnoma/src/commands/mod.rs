@@ -31,6 +31,7 @@ mod serve;
 mod sessions;
 mod task;
 mod task_run;
+mod task_suggest;
 mod trust;
 mod update;
 mod usage;

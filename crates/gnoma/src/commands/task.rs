@@ -11,7 +11,7 @@ use gnoma_host::{
 
 use super::{
     common::{print, print_json, project},
-    task_run,
+    task_run, task_suggest,
 };
 use crate::{
     args::{TaskSub, TurnArgs},
@@ -31,6 +31,10 @@ pub(super) async fn run(
     match what {
         TaskSub::Run(how) => task_run::run(how, args, around).await,
         TaskSub::Resume(how) => task_run::resume(how, args, around).await,
+        TaskSub::Suggestions { save, as_name, yes } => {
+            let name = (save.as_deref(), as_name.as_deref());
+            task_suggest::run(&project(args, around)?, name, *yes, args, around).await
+        }
         TaskSub::Check { schema: true, .. } => print_json(&task_schema()),
         TaskSub::Check { files, .. } => check(files, &project(args, around)?, around),
         TaskSub::List => list(&project(args, around)?),

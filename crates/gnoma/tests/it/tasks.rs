@@ -2,6 +2,7 @@
 
 mod killed;
 mod resume;
+mod suggestions;
 
 use std::{os::unix::fs::PermissionsExt as _, time::Duration};
 

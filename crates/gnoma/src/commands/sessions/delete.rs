@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result};
 use gnoma_core::store::SessionStore as _;
 
 use super::list;
-use gnoma_host::{HostError, Project, clock, past::Past};
+use gnoma_host::{HostError, Project, clock, past::Past, tasks::delete_read_sessions};
 
 use crate::{
     commands::common::show, environment::ProcessEnvironment, report::Exit, screen, terminal,
@@ -39,6 +39,7 @@ pub(super) async fn run(
     for facts in doomed {
         let deleted = past.store.delete(facts.id.clone()).await;
         deleted.with_context(|| format!("cannot delete `{}`", facts.id))?;
+        delete_read_sessions(project);
         told.push_str(&format!("deleted {}\n", facts.id));
     }
     show(&told)

@@ -44,7 +44,7 @@ const MAX_VALUES: usize = 8;
 
 /// What was offered, and what is never to be offered again.
 #[derive(Default, Serialize, Deserialize)]
-struct Offers {
+struct OfferRecord {
     /// The time of the last offer.
     #[serde(default)]
     last_ms: i64,
@@ -59,7 +59,7 @@ struct Offers {
     declined: Vec<String>,
 }
 
-impl Offers {
+impl OfferRecord {
     fn path(project: &Project) -> PathBuf {
         suggestions_folder(project).join(OFFERS)
     }
@@ -260,7 +260,7 @@ pub(super) async fn offer(project: &Project, session: &SessionId) -> Result<Opti
     if is_off || project.is_incognito() {
         return Ok(None);
     }
-    let mut offers = Offers::load(project);
+    let mut offers = OfferRecord::load(project);
     let now_ms = project.now_ms();
     // A clock that was set back does not stop offers for longer than a day.
     if (now_ms - offers.last_ms).abs() < OFFER_EVERY_MS {
@@ -275,7 +275,7 @@ pub(super) async fn offer(project: &Project, session: &SessionId) -> Result<Opti
     if offers.declined.contains(&key) {
         return Ok(None);
     }
-    offers = Offers { last_ms: now_ms, session: session.to_string(), key, ..offers };
+    offers = OfferRecord { last_ms: now_ms, session: session.to_string(), key, ..offers };
     // An offer that cannot be recorded would be made after each turn.
     if offers.save(project).is_err() {
         return Ok(None);
@@ -298,7 +298,7 @@ pub(super) async fn draft_offered(
     session: &SessionId,
     name: &str,
 ) -> Result<Option<DraftedTask>> {
-    let offers = Offers::load(project);
+    let offers = OfferRecord::load(project);
     if project.is_incognito() || offers.session != session.as_str() {
         return Ok(None);
     }
@@ -316,7 +316,7 @@ pub(super) async fn draft_offered(
 /// # Errors
 /// Nothing was offered, or it cannot be recorded.
 pub(super) fn decline(project: &Project) -> Result<String> {
-    let mut offers = Offers::load(project);
+    let mut offers = OfferRecord::load(project);
     if project.is_incognito() || offers.key.is_empty() {
         let remedy = Some("`gnoma config set tasks.suggest off` stops all offers".to_owned());
         return Err(HostError { remedy, ..HostError::usage("no task was offered") });

@@ -2,47 +2,47 @@
 
 use super::slots::Values;
 
-/// Returns the words that look like values, if each message has one of the same look that the others lack.
+/// Returns the words that look like values, if each message has one of the same form that the others lack.
 pub(super) fn find_named_values(messages: &[&str]) -> Option<Values> {
-    let words: Vec<Vec<(&str, Look)>> = messages.iter().map(|it| value_words(it)).collect();
-    let own = |at: usize, look: Look| {
+    let words: Vec<Vec<(&str, ValueForm)>> = messages.iter().map(|it| value_words(it)).collect();
+    let own = |at: usize, form: ValueForm| {
         let is_elsewhere =
             |word: &str| messages.iter().enumerate().any(|(i, it)| i != at && it.contains(word));
-        let mut own = words.get(at)?.iter().filter(|it| it.1 == look && !is_elsewhere(it.0));
+        let mut own = words.get(at)?.iter().filter(|it| it.1 == form && !is_elsewhere(it.0));
         own.next().map(|(word, _)| (*word).to_owned())
     };
-    words.first()?.iter().find_map(|(_, look)| {
-        (0..messages.len()).map(|at| own(at, *look).map(Some)).collect::<Option<Values>>()
+    words.first()?.iter().find_map(|(_, form)| {
+        (0..messages.len()).map(|at| own(at, *form).map(Some)).collect::<Option<Values>>()
     })
 }
 
 /// How a value looks: it holds a digit, a capital after a small letter, a sign between letters.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-struct Look {
+struct ValueForm {
     has_digit: bool,
     has_hump: bool,
     has_sign: bool,
 }
 
 /// The words of a message that look like values.
-fn value_words(message: &str) -> Vec<(&str, Look)> {
+fn value_words(message: &str) -> Vec<(&str, ValueForm)> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "-_./@#".contains(c);
     message
         .split(|c: char| !is_part(c))
         .map(|word| word.trim_matches(|c: char| !c.is_ascii_alphanumeric()))
-        .map(|word| (word, look_of(word)))
-        .filter(|(word, look)| word.len() > 1 && *look != Look::default())
+        .map(|word| (word, form_of(word)))
+        .filter(|(word, form)| word.len() > 1 && *form != ValueForm::default())
         .collect()
 }
 
-fn look_of(word: &str) -> Look {
-    let mut look = Look::default();
+fn form_of(word: &str) -> ValueForm {
+    let mut form = ValueForm::default();
     let mut before = ' ';
     for c in word.chars() {
-        look.has_hump |= before.is_ascii_lowercase() && c.is_ascii_uppercase();
-        look.has_digit |= c.is_ascii_digit();
-        look.has_sign |= !c.is_ascii_alphanumeric() && c != '-';
+        form.has_hump |= before.is_ascii_lowercase() && c.is_ascii_uppercase();
+        form.has_digit |= c.is_ascii_digit();
+        form.has_sign |= !c.is_ascii_alphanumeric() && c != '-';
         before = c;
     }
-    look
+    form
 }

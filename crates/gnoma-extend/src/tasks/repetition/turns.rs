@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::{
     history::{ExistingRecipe, PastSession},
     steps::{SAME_STEP, StepId, StepKind, Steps},
-    words::Token,
+    words::WordToken,
 };
 
 /// Fewest steps of a chore: a single command is typed as fast as the name of a task.
@@ -37,9 +37,9 @@ pub(super) struct Turn {
 pub(super) struct Turns {
     pub(super) all: Vec<Turn>,
     pub(super) steps: Steps,
-    by_key: HashMap<(StepKind, Token, Token), Vec<u32>>,
+    by_key: HashMap<(StepKind, WordToken, WordToken), Vec<u32>>,
     /// The number of turns that have a command with these first two words.
-    by_head: HashMap<Vec<Token>, usize>,
+    by_head: HashMap<Vec<WordToken>, usize>,
 }
 
 impl Turns {
@@ -48,7 +48,7 @@ impl Turns {
         let mut steps = Steps::default();
         let mut all = Vec::new();
         let mut by_key: HashMap<_, Vec<u32>> = HashMap::new();
-        let mut by_head: HashMap<Vec<Token>, usize> = HashMap::new();
+        let mut by_head: HashMap<Vec<WordToken>, usize> = HashMap::new();
         for (session, past) in history.iter().enumerate() {
             for (at, turn) in past.turns.iter().enumerate() {
                 let ids = steps.of_calls(&turn.calls);
@@ -56,7 +56,7 @@ impl Turns {
                     continue;
                 }
                 let number = u32::try_from(all.len()).unwrap_or(u32::MAX);
-                let heads: HashSet<&[Token]> =
+                let heads: HashSet<&[WordToken]> =
                     ids.iter().filter_map(|id| steps.get(*id)?.command_head()).collect();
                 for head in heads {
                     match by_head.get_mut(head) {

@@ -89,7 +89,6 @@ async fn only_changed_sessions_are_read_again_and_copies_of_forks_are_left_out()
 
 #[tokio::test]
 #[ignore = "measures; run with `--ignored --nocapture`, in a release build"]
-#[expect(clippy::print_stdout, reason = "it prints figures")]
 async fn five_thousand_sessions_are_read_and_compared() {
     let folder = tempfile::tempdir().unwrap();
     let (store, file) = (open(folder.path()), folder.path().join("read/p.jsonl"));

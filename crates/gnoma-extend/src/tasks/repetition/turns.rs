@@ -24,7 +24,7 @@ const COMMON_SHARE: usize = 40;
 
 /// A turn, by its place in the history.
 #[derive(Clone, Debug)]
-pub(super) struct Turn {
+pub(super) struct HistoryTurn {
     /// The index of its session.
     pub(super) session: usize,
     /// The index in the turns of that session.
@@ -35,7 +35,7 @@ pub(super) struct Turn {
 
 /// The turns of a history that have steps.
 pub(super) struct Turns {
-    pub(super) all: Vec<Turn>,
+    pub(super) all: Vec<HistoryTurn>,
     pub(super) steps: Steps,
     by_key: HashMap<(StepKind, WordToken, WordToken), Vec<u32>>,
     /// The number of turns that have a command with these first two words.
@@ -72,7 +72,7 @@ impl Turns {
                         }
                     }
                 }
-                all.push(Turn { session, at, steps: ids, ended_well: turn.ended_well });
+                all.push(HistoryTurn { session, at, steps: ids, ended_well: turn.ended_well });
             }
         }
         Self { all, steps, by_key, by_head }
@@ -80,7 +80,7 @@ impl Turns {
 
     /// Returns whether a turn can be more than everyday work: one of its commands is not common, or it changes several
     /// files. In short histories nothing is common.
-    pub(super) fn can_be_chore(&self, turn: &Turn) -> bool {
+    pub(super) fn can_be_chore(&self, turn: &HistoryTurn) -> bool {
         let common = COMMON_TURNS.max(self.all.len() / COMMON_SHARE);
         let count = |head| self.by_head.get(head).copied().unwrap_or(0);
         let mut files = 0;

@@ -7,7 +7,7 @@ use super::{
     pattern::{Pattern, PatternStep},
     slots::Values,
     steps::StepKind,
-    template::Piece,
+    template::TemplatePart,
     turns::Turns,
     words::split_tokens,
 };
@@ -111,8 +111,8 @@ impl Turns {
     ) -> RepeatedStep {
         let vocabulary = &self.steps.vocabulary;
         let shape = step.template.pieces.iter().map(|piece| match piece {
-            Piece::Literal(token) => vocabulary.text(*token),
-            Piece::Slot => "*",
+            TemplatePart::Literal(token) => vocabulary.text(*token),
+            TemplatePart::Slot => "*",
         });
         let texts: Vec<Option<String>> =
             step.found.iter().map(|id| id.map(|id| self.text_of(id))).collect();
@@ -178,8 +178,8 @@ impl Turns {
         let mut text = String::new();
         for piece in &step.template.pieces {
             match piece {
-                Piece::Literal(token) => text.push_str(vocabulary.text(*token)),
-                Piece::Slot => text.push('*'),
+                TemplatePart::Literal(token) => text.push_str(vocabulary.text(*token)),
+                TemplatePart::Slot => text.push('*'),
             }
         }
         let stem = |path: &str| {

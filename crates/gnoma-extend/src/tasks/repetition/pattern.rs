@@ -6,10 +6,10 @@ use super::{
     history::PastSession,
     messages::find_named_values,
     slots::{Values, find_arguments, plain_letters},
-    steps::{Step, StepId, StepKind},
-    template::{Piece, Template},
+    steps::{ChoreStep, StepId, StepKind},
+    template::{Template, TemplatePart},
     turns::{MIN_STEPS, Turns},
-    words::Token,
+    words::WordToken,
 };
 
 /// Fewest occurrences of a chore.
@@ -174,10 +174,7 @@ impl Turns {
     /// Returns the pattern around a turn, if it is a chore.
     pub(super) fn pattern_around(&self, seed: usize, history: &[PastSession]) -> Option<Pattern> {
         let turn = self.all.get(seed).filter(|it| it.ended_well && it.steps.len() >= MIN_STEPS)?;
-        if !self.can_be_chore(turn) {
-            return None;
-        }
-        let similar = self.similar_to(seed);
+        let similar = if self.can_be_chore(turn) { self.similar_to(seed) } else { Vec::new() };
         if similar.len() + 1 < MIN_OCCURRENCES {
             return None;
         }
@@ -239,7 +236,7 @@ impl Turns {
         let limit = pattern.turns.len() / RARE;
         let mut score = 0;
         for step in &pattern.steps {
-            let fits = |it: &Step| step.template.match_tokens(&it.tokens).is_some();
+            let fits = |it: &ChoreStep| step.template.match_tokens(&it.tokens).is_some();
             let outside = self.count_outside(step, near, fits);
             if outside > limit {
                 continue;
@@ -249,7 +246,7 @@ impl Turns {
                 StepKind::Command => {
                     let words = step.template.literal_words(&self.steps.vocabulary).count();
                     let head = self.head_of(step);
-                    let has_head = |it: &Step| it.tokens.starts_with(&head);
+                    let has_head = |it: &ChoreStep| it.tokens.starts_with(&head);
                     match () {
                         () if words < 2 => 0,
                         () if is_linked => LINKED_COMMAND,
@@ -270,11 +267,11 @@ impl Turns {
     }
 
     /// The first two words of a command, or the first if the second differs.
-    fn head_of(&self, step: &PatternStep) -> Vec<Token> {
+    fn head_of(&self, step: &PatternStep) -> Vec<WordToken> {
         let mut head = Vec::new();
         let mut spaces = 0;
         for piece in &step.template.pieces {
-            let Piece::Literal(token) = piece else { break };
+            let TemplatePart::Literal(token) = piece else { break };
             spaces += usize::from(self.steps.vocabulary.text(*token) == " ");
             if spaces == 2 {
                 break;
@@ -320,13 +317,14 @@ impl Turns {
         &self,
         step: &PatternStep,
         near: &HashSet<usize>,
-        is_same: impl Fn(&Step) -> bool,
+        is_same: impl Fn(&ChoreStep) -> bool,
     ) -> usize {
         let Some(id) = step.found.iter().flatten().next() else { return 0 };
         let is_command = |kind| kind == StepKind::Command;
         let has_step = |number: &u32| {
             let number = *number as usize;
-            let is_like = |it: &Step| is_command(it.kind) == is_command(step.kind) && is_same(it);
+            let is_like =
+                |it: &ChoreStep| is_command(it.kind) == is_command(step.kind) && is_same(it);
             !near.contains(&number)
                 && self.all.get(number).is_some_and(|turn| {
                     turn.steps.iter().any(|id| self.steps.get(*id).is_some_and(is_like))

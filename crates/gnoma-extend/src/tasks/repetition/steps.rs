@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{
     history::PastCall,
-    words::{Token, Vocabulary},
+    words::{Vocabulary, WordToken},
 };
 
 /// Similarity from which two steps are the same step with other values.
@@ -30,12 +30,12 @@ pub(super) enum StepKind {
 }
 
 /// A distinct step, wherever it occurs.
-pub(super) struct Step {
+pub(super) struct ChoreStep {
     pub(super) kind: StepKind,
     /// The whole text, cut into tokens.
-    pub(super) tokens: Vec<Token>,
+    pub(super) tokens: Vec<WordToken>,
     /// The words among them.
-    words: Vec<Token>,
+    words: Vec<WordToken>,
     /// Tokens up to the first and second white space.
     heads: [usize; 2],
     /// Tokens up to the last slash.
@@ -46,7 +46,7 @@ pub(super) struct Step {
 #[derive(Default)]
 pub(super) struct Steps {
     numbers: HashMap<(StepKind, String), StepId>,
-    all: Vec<Step>,
+    all: Vec<ChoreStep>,
     pub(super) vocabulary: Vocabulary,
 }
 
@@ -73,7 +73,7 @@ impl Steps {
         ids
     }
 
-    pub(super) fn get(&self, id: StepId) -> Option<&Step> {
+    pub(super) fn get(&self, id: StepId) -> Option<&ChoreStep> {
         self.all.get(id as usize)
     }
 
@@ -89,7 +89,7 @@ impl Steps {
         let heads = [0, 1].map(|_| spaces.next().map_or(tokens.len(), |(at, _)| at));
         let id = StepId::try_from(self.all.len()).unwrap_or(StepId::MAX);
         let folder = tokens.iter().rposition(|it| self.vocabulary.text(*it) == "/").unwrap_or(0);
-        self.all.push(Step { kind, tokens, words, heads, folder });
+        self.all.push(ChoreStep { kind, tokens, words, heads, folder });
         self.numbers.insert(key, id);
         id
     }
@@ -108,9 +108,9 @@ impl Steps {
     }
 
     /// Returns keys that similar steps have in common: one of two steps' keys is the same if they are similar.
-    pub(super) fn keys(&self, id: StepId) -> Vec<(StepKind, Token, Token)> {
+    pub(super) fn keys(&self, id: StepId) -> Vec<(StepKind, WordToken, WordToken)> {
         let Some(step) = self.get(id) else { return Vec::new() };
-        let pair = |kind, pair: (Option<&Token>, Option<&Token>)| match pair {
+        let pair = |kind, pair: (Option<&WordToken>, Option<&WordToken>)| match pair {
             (Some(a), Some(b)) => Some((kind, *a, *b)),
             _ => None,
         };
@@ -142,9 +142,9 @@ impl Steps {
 /// Words behind the first of a command that find similar commands.
 const KEYED_WORDS: usize = 8;
 
-impl Step {
+impl ChoreStep {
     /// Returns the first two words of a command.
-    pub(super) fn command_head(&self) -> Option<&[Token]> {
+    pub(super) fn command_head(&self) -> Option<&[WordToken]> {
         (self.kind == StepKind::Command).then(|| self.tokens.get(..self.heads[1]))?
     }
 
@@ -175,7 +175,7 @@ impl Step {
 }
 
 /// The share of words that two sequences have in common, in order.
-fn dice(one: &[Token], other: &[Token]) -> f32 {
+fn dice(one: &[WordToken], other: &[WordToken]) -> f32 {
     let total = one.len() + other.len();
     if total == 0 {
         return 0.0;

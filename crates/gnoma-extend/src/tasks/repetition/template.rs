@@ -1,12 +1,12 @@
 //! Templates: a step in which the parts that differ between its occurrences are slots.
 
-use super::words::{Token, Vocabulary};
+use super::words::{Vocabulary, WordToken};
 
 /// A piece of a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum TemplatePart {
     /// A token that is the same in all occurrences.
-    Literal(Token),
+    Literal(WordToken),
     /// Tokens that differ, or that some occurrences lack.
     Slot,
 }
@@ -14,33 +14,33 @@ pub(super) enum Piece {
 /// A step with slots.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Template {
-    pub(super) pieces: Vec<Piece>,
+    pub(super) pieces: Vec<TemplatePart>,
 }
 
 impl Template {
     /// Makes a template without slots.
-    pub(super) fn of_tokens(tokens: &[Token]) -> Self {
-        Self { pieces: tokens.iter().copied().map(Piece::Literal).collect() }
+    pub(super) fn of_tokens(tokens: &[WordToken]) -> Self {
+        Self { pieces: tokens.iter().copied().map(TemplatePart::Literal).collect() }
     }
 
     /// Returns the number of slots.
     pub(super) fn slots(&self) -> usize {
-        self.pieces.iter().filter(|piece| **piece == Piece::Slot).count()
+        self.pieces.iter().filter(|piece| **piece == TemplatePart::Slot).count()
     }
 
     /// Returns the words that are the same in all occurrences.
     pub(super) fn literal_words<'a>(
         &'a self,
         vocabulary: &'a Vocabulary,
-    ) -> impl Iterator<Item = Token> + 'a {
+    ) -> impl Iterator<Item = WordToken> + 'a {
         self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Literal(token) if vocabulary.is_word(*token) => Some(*token),
-            Piece::Literal(_) | Piece::Slot => None,
+            TemplatePart::Literal(token) if vocabulary.is_word(*token) => Some(*token),
+            TemplatePart::Literal(_) | TemplatePart::Slot => None,
         })
     }
 
     /// Returns the template that also fits another occurrence: what differs becomes a slot.
-    pub(super) fn generalize(&self, tokens: &[Token], vocabulary: &Vocabulary) -> Self {
+    pub(super) fn generalize(&self, tokens: &[WordToken], vocabulary: &Vocabulary) -> Self {
         if self.match_tokens(tokens).is_some() {
             return self.clone();
         }
@@ -49,7 +49,7 @@ impl Template {
         let (mut left, mut right) = (0, 0);
         for (at, token_at) in kept.into_iter().chain([(self.pieces.len(), tokens.len())]) {
             if at > left || token_at > right {
-                pieces.push(Piece::Slot);
+                pieces.push(TemplatePart::Slot);
             }
             pieces.extend(self.pieces.get(at).copied());
             (left, right) = (at + 1, token_at + 1);
@@ -61,12 +61,11 @@ impl Template {
 
     /// Joins slots that only signs separate, and takes in the digits of a date or version beside a slot.
     fn join_slots(&mut self, vocabulary: &Vocabulary) {
-        let mut pieces: Vec<Piece> = Vec::new();
+        let mut pieces: Vec<TemplatePart> = Vec::new();
         for piece in self.pieces.drain(..) {
-            if piece == Piece::Slot {
-                let last_slot = pieces.iter().rposition(|it| *it == Piece::Slot);
-                let is_sign =
-                    |it: &Piece| matches!(it, Piece::Literal(token) if !vocabulary.is_word(*token));
+            if piece == TemplatePart::Slot {
+                let last_slot = pieces.iter().rposition(|it| *it == TemplatePart::Slot);
+                let is_sign = |it: &TemplatePart| matches!(it, TemplatePart::Literal(token) if !vocabulary.is_word(*token));
                 if let Some(at) = last_slot.filter(|at| pieces[at + 1..].iter().all(is_sign)) {
                     pieces.truncate(at);
                 }
@@ -78,11 +77,11 @@ impl Template {
 
     /// Takes digits into a slot that a dash or a dot joins to it: the year of a date, the end of a version.
     pub(super) fn widen_slots(&mut self, vocabulary: &Vocabulary) {
-        let is_joint = |piece: Option<&Piece>| matches!(piece, Some(Piece::Literal(token)) if matches!(vocabulary.text(*token), "-" | "."));
-        let is_digits = |piece: Option<&Piece>| matches!(piece, Some(Piece::Literal(token)) if vocabulary.text(*token).bytes().all(|b| b.is_ascii_digit()));
+        let is_joint = |piece: Option<&TemplatePart>| matches!(piece, Some(TemplatePart::Literal(token)) if matches!(vocabulary.text(*token), "-" | "."));
+        let is_digits = |piece: Option<&TemplatePart>| matches!(piece, Some(TemplatePart::Literal(token)) if vocabulary.text(*token).bytes().all(|b| b.is_ascii_digit()));
         let mut at = 0;
         while at < self.pieces.len() {
-            if self.pieces[at] == Piece::Slot {
+            if self.pieces[at] == TemplatePart::Slot {
                 while is_joint(self.pieces.get(at + 1)) && is_digits(self.pieces.get(at + 2)) {
                     self.pieces.drain(at + 1..at + 3);
                 }
@@ -99,7 +98,7 @@ impl Template {
     }
 
     /// Returns the ranges of tokens that the slots stand for, the shortest first, or nothing if the template does not fit.
-    pub(super) fn match_tokens(&self, tokens: &[Token]) -> Option<Vec<std::ops::Range<usize>>> {
+    pub(super) fn match_tokens(&self, tokens: &[WordToken]) -> Option<Vec<std::ops::Range<usize>>> {
         let width = tokens.len() + 1;
         let count = self.pieces.len();
         // `fits[i * width + j]`: the pieces from `i` fit the tokens from `j`.
@@ -108,10 +107,10 @@ impl Template {
         for i in (0..count).rev() {
             for j in (0..width).rev() {
                 fits[i * width + j] = match self.pieces[i] {
-                    Piece::Literal(token) => {
+                    TemplatePart::Literal(token) => {
                         tokens.get(j) == Some(&token) && fits[(i + 1) * width + j + 1]
                     }
-                    Piece::Slot => {
+                    TemplatePart::Slot => {
                         fits[(i + 1) * width + j] || (j + 1 < width && fits[i * width + j + 1])
                     }
                 };
@@ -125,8 +124,8 @@ impl Template {
         for (i, piece) in self.pieces.iter().enumerate() {
             let start = j;
             match piece {
-                Piece::Literal(_) => j += 1,
-                Piece::Slot => {
+                TemplatePart::Literal(_) => j += 1,
+                TemplatePart::Slot => {
                     while !fits[(i + 1) * width + j] {
                         j += 1;
                     }
@@ -140,21 +139,21 @@ impl Template {
 
 /// The pieces that a template and an occurrence have in common, in order: words count for more than signs.
 fn common_pieces(
-    pieces: &[Piece],
-    tokens: &[Token],
+    pieces: &[TemplatePart],
+    tokens: &[WordToken],
     vocabulary: &Vocabulary,
 ) -> Vec<(usize, usize)> {
     let width = tokens.len() + 1;
     let mut best = vec![0_u32; (pieces.len() + 1) * width];
-    let worth = |piece: &Piece, token: &Token| match piece {
-        Piece::Literal(literal) if literal == token => {
+    let worth = |piece: &TemplatePart, token: &WordToken| match piece {
+        TemplatePart::Literal(literal) if literal == token => {
             if vocabulary.is_word(*token) {
                 4
             } else {
                 1
             }
         }
-        Piece::Literal(_) | Piece::Slot => 0,
+        TemplatePart::Literal(_) | TemplatePart::Slot => 0,
     };
     for i in (0..pieces.len()).rev() {
         for j in (0..tokens.len()).rev() {

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::{
     history::{ExistingRecipe, PastSession},
     steps::{SAME_STEP, StepId, StepKind, Steps},
-    words::Token,
+    words::WordToken,
 };
 
 /// Fewest steps of a chore: a single command is typed as fast as the name of a task.
@@ -24,7 +24,7 @@ const COMMON_SHARE: usize = 40;
 
 /// A turn, by its place in the history.
 #[derive(Clone, Debug)]
-pub(super) struct Turn {
+pub(super) struct HistoryTurn {
     /// The index of its session.
     pub(super) session: usize,
     /// The index in the turns of that session.
@@ -35,11 +35,11 @@ pub(super) struct Turn {
 
 /// The turns of a history that have steps.
 pub(super) struct Turns {
-    pub(super) all: Vec<Turn>,
+    pub(super) all: Vec<HistoryTurn>,
     pub(super) steps: Steps,
-    by_key: HashMap<(StepKind, Token, Token), Vec<u32>>,
+    by_key: HashMap<(StepKind, WordToken, WordToken), Vec<u32>>,
     /// The number of turns that have a command with these first two words.
-    by_head: HashMap<Vec<Token>, usize>,
+    by_head: HashMap<Vec<WordToken>, usize>,
 }
 
 impl Turns {
@@ -48,7 +48,7 @@ impl Turns {
         let mut steps = Steps::default();
         let mut all = Vec::new();
         let mut by_key: HashMap<_, Vec<u32>> = HashMap::new();
-        let mut by_head: HashMap<Vec<Token>, usize> = HashMap::new();
+        let mut by_head: HashMap<Vec<WordToken>, usize> = HashMap::new();
         for (session, past) in history.iter().enumerate() {
             for (at, turn) in past.turns.iter().enumerate() {
                 let ids = steps.of_calls(&turn.calls);
@@ -56,7 +56,7 @@ impl Turns {
                     continue;
                 }
                 let number = u32::try_from(all.len()).unwrap_or(u32::MAX);
-                let heads: HashSet<&[Token]> =
+                let heads: HashSet<&[WordToken]> =
                     ids.iter().filter_map(|id| steps.get(*id)?.command_head()).collect();
                 for head in heads {
                     match by_head.get_mut(head) {
@@ -72,7 +72,7 @@ impl Turns {
                         }
                     }
                 }
-                all.push(Turn { session, at, steps: ids, ended_well: turn.ended_well });
+                all.push(HistoryTurn { session, at, steps: ids, ended_well: turn.ended_well });
             }
         }
         Self { all, steps, by_key, by_head }
@@ -80,7 +80,7 @@ impl Turns {
 
     /// Returns whether a turn can be more than everyday work: one of its commands is not common, or it changes several
     /// files. In short histories nothing is common.
-    pub(super) fn can_be_chore(&self, turn: &Turn) -> bool {
+    pub(super) fn can_be_chore(&self, turn: &HistoryTurn) -> bool {
         let common = COMMON_TURNS.max(self.all.len() / COMMON_SHARE);
         let count = |head| self.by_head.get(head).copied().unwrap_or(0);
         let mut files = 0;

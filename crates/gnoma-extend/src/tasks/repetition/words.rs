@@ -7,41 +7,41 @@ const MAX_TOKENS: usize = 96;
 
 /// The number of a token's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Token(u32);
+pub(super) struct WordToken(u32);
 
 /// The texts of tokens by their numbers.
 #[derive(Default)]
 pub(super) struct Vocabulary {
-    numbers: HashMap<Box<str>, Token>,
+    numbers: HashMap<Box<str>, WordToken>,
     texts: Vec<(Box<str>, bool)>,
 }
 
 impl Vocabulary {
     /// Cuts a text into words (letters and digits of any script), single signs, and one token for each white space.
-    pub(super) fn tokenize(&mut self, text: &str) -> Vec<Token> {
+    pub(super) fn tokenize(&mut self, text: &str) -> Vec<WordToken> {
         split_tokens(text).take(MAX_TOKENS).map(|piece| self.number(piece)).collect()
     }
 
     /// Returns the text of a token.
-    pub(super) fn text(&self, token: Token) -> &str {
+    pub(super) fn text(&self, token: WordToken) -> &str {
         self.texts.get(token.0 as usize).map_or("", |(text, _)| text)
     }
 
     /// Returns whether a token consists of letters and digits.
-    pub(super) fn is_word(&self, token: Token) -> bool {
+    pub(super) fn is_word(&self, token: WordToken) -> bool {
         self.texts.get(token.0 as usize).is_some_and(|(_, is_word)| *is_word)
     }
 
     /// Joins the texts of tokens.
-    pub(super) fn join(&self, tokens: &[Token]) -> String {
+    pub(super) fn join(&self, tokens: &[WordToken]) -> String {
         tokens.iter().map(|token| self.text(*token)).collect()
     }
 
-    fn number(&mut self, text: &str) -> Token {
+    fn number(&mut self, text: &str) -> WordToken {
         if let Some(known) = self.numbers.get(text) {
             return *known;
         }
-        let token = Token(u32::try_from(self.texts.len()).unwrap_or(u32::MAX));
+        let token = WordToken(u32::try_from(self.texts.len()).unwrap_or(u32::MAX));
         self.texts.push((text.into(), text.chars().any(char::is_alphanumeric)));
         self.numbers.insert(text.into(), token);
         token

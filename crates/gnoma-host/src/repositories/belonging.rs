@@ -13,7 +13,7 @@ use gnoma_core::places::{self, WriteProtection, makes_repository};
 use gnoma_guard::git;
 use gnoma_tools::{RepositoryFinder, WorkspaceRepository};
 
-use super::{find_hook_programs, found::FoundRepository, read::text};
+use super::{found::FoundRepository, hook_programs::find_hook_programs, read::text};
 use crate::places::is_too_wide;
 
 /// Git's own folder of a work tree, or the file that names it.

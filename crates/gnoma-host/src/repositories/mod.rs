@@ -6,6 +6,7 @@
 mod belonging;
 mod found;
 mod history;
+mod hook_programs;
 mod index;
 mod left;
 mod read;
@@ -15,7 +16,6 @@ use std::{
     collections::HashMap,
     ffi::OsStr,
     fs,
-    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
     time::SystemTime,
@@ -28,6 +28,7 @@ use gnoma_tools::{RepositoryFinder as _, Trials, WorkspaceRepository};
 pub(crate) use belonging::BelongingRepositories;
 use belonging::RealRepository;
 use found::FoundRepository;
+pub use hook_programs::find_hook_programs;
 pub(crate) use read::open_file;
 use read::text;
 pub(crate) use services::ServicePlaces;
@@ -206,22 +207,6 @@ fn program_of(found: &FoundRepository) -> Option<String> {
         }
     }
     found.hooks().join(HOOK).exists().then(|| format!("the hook `{HOOK}`"))
-}
-
-/// The hooks that git runs in the repository that a folder is in, in the order of their names.
-#[must_use]
-pub fn find_hook_programs(folder: &Path) -> Vec<PathBuf> {
-    let hooks = FoundRepository::around(folder).map(|found| found.hooks().read_dir());
-    let entries = hooks.into_iter().flatten().flatten().flatten();
-    let is_program = |path: &PathBuf| {
-        let is_sample = path.extension().is_some_and(|ending| ending == "sample");
-        let runs =
-            path.metadata().is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0);
-        runs && !is_sample
-    };
-    let mut all: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_program).collect();
-    gnoma_core::sort::sort(&mut all);
-    all
 }
 
 fn stamp(found: &FoundRepository) -> HistoryStamp {

@@ -53,7 +53,9 @@ async fn an_untrusted_repository_starts_nothing_sends_nothing_and_says_what_wait
     assert_eq!(run.code, Some(0), "{run:?}");
     assert_eq!(world.ran(), [""; 0], "{run:?}");
     let requests = world.server.requests();
-    assert_eq!(requests.len(), 1, "nothing but the turn's own request was sent: {run:?}");
+    assert_eq!(requests.len(), 0, "a command of the project is not sent: {run:?}");
+    let said = world.run(&["--permission", "bypass", "hello there"]).await;
+    assert_eq!((said.code, world.server.requests().len()), (Some(0), 1), "{said:?}");
     assert!(!world.sent().contains("c4nary"), "{}", world.sent());
     for part in [
         "this project has hooks",
@@ -61,7 +63,7 @@ async fn an_untrusted_repository_starts_nothing_sends_nothing_and_says_what_wait
         "defines MCP servers, but none was started",
         "has 2 skills that",
         "has the plugin `p`",
-        "the shell commands of `/x` were not run",
+        "the project defines `/x`",
         "gnoma trust",
     ] {
         assert!(run.err.contains(part), "{part}: {run:?}");

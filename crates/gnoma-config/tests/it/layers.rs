@@ -62,6 +62,7 @@ fn without_any_file_everything_has_its_built_in_value() {
     slm.backend = "auto"  # default
     slm.enabled = false  # default
     slm.startup_timeout = "5s"  # default
+    tasks.suggest = "on"  # default
     tools.bash_timeout = "30s"  # default
     tools.compaction = "full"  # default
     tools.max_file_size = 1048576  # default
@@ -120,6 +121,7 @@ fn every_layer_is_named_where_it_set_a_value() {
     slm.backend = "auto"  # default
     slm.enabled = false  # default
     slm.startup_timeout = "5s"  # default
+    tasks.suggest = "on"  # default
     tools.bash_timeout = "30s"  # default
     tools.compaction = "full"  # default
     tools.max_file_size = 1048576  # default

@@ -28,7 +28,7 @@ fn a_default_profile_that_does_not_exist_is_an_error() {
     insta::assert_snapshot!(home.words(), @r#"
     error: there is no profile `nosuch`
       --> ~/config/config.toml:1:19
-    hint: put a file NAME.toml into the folder `profiles` next to config.toml
+    hint: put a file NAME.toml into the folder `profiles` next to config.toml, or remove `default_profile`
     "#);
 }
 
@@ -58,7 +58,7 @@ fn what_cannot_be_chosen_is_told_with_what_can() {
     insta::assert_snapshot!(home.words(), @r#"
     error: there is no profile `play`
       --> ~/config/config.toml:2:19
-    hint: there are home, work
+    hint: there are home, work, or remove `default_profile`
     "#);
 }
 

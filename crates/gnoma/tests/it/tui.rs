@@ -393,7 +393,7 @@ async fn window_warns_of_untrusted_hooks_at_the_start_and_runs_its_own_program()
     for (line, told) in [
         ("/redo\r", "nothing to redo yet"),
         ("/fork\r", "nothing to copy yet"),
-        ("/add-dir missing\r", "there is no such folder"),
+        ("/add-dir missing\r", "no such folder"),
         ("/trust\r", "Trust this project?"),
     ] {
         person.types(line);

@@ -80,7 +80,6 @@ pub use self::{
     notices::Notices,
     places::Places,
     project::Project,
-    repositories::find_hook_programs,
     rewind_elf::rewind_elf,
     shared::Shared,
     trust_preview::{TrustSection, trust_preview},

@@ -15,9 +15,7 @@ use crate::{
     mcp,
     off_loop::off_loop,
     past::Past,
-    points, providers,
-    repositories::find_hook_programs,
-    resuming, rule, sessions, setting,
+    points, providers, resuming, rule, sessions, setting,
     tasks::{self, SessionTaskFiles},
 };
 use gnoma_config::{paths, pin, profile, project_root, trust};
@@ -431,7 +429,7 @@ fn trust(project: &Project) -> Result<String> {
     let is_set = content.is_some();
     let content = content.unwrap_or_default();
     let acting = pin::acting(&root, &content).map_err(|error| unread(&error))?;
-    if !is_set && acting.is_empty() && find_hook_programs(&root).is_empty() {
+    if !is_set && acting.is_empty() {
         let text = format!("{} has no settings that need trust", root.display());
         return Err(HostError::usage(text));
     }

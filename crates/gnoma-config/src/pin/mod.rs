@@ -6,12 +6,13 @@
 //! argument, that fits a pattern in a command, or that a program named there is known to run (`Makefile`,
 //! `package.json`, the file of `python3 -m`) or that the rule there names which the command does ([`rules`]), and the
 //! programs of the project that these start or load
-//! ([`started`]). Hooks and servers of the project's plugins count as settings. One changed byte, one more or one
+//! ([`started`]), and the hooks of its git repository. Hooks and servers of the project's plugins count as settings. One changed byte, one more or one
 //! less file is another pin.
 //!
 //! Not covered: data that they read, and what is named only when it runs ([`unpinned`]).
 
 mod books;
+mod git_hooks;
 mod patterns;
 mod ruled;
 mod rules;
@@ -30,6 +31,7 @@ use std::{
 use sha2::{Digest, Sha256};
 
 use crate::paths;
+pub use git_hooks::git_hooks;
 use settings::SettingsWords;
 
 /// Settings of other programs that act here, too.
@@ -104,6 +106,10 @@ fn too_much() -> io::Error {
 /// The files that act, seen from `folder`, sorted.
 fn acting_files(folder: &Path, content: &[u8]) -> io::Result<BTreeSet<PathBuf>> {
     let mut files = BTreeSet::new();
+    for hook in git_hooks(folder) {
+        let inside = hook.strip_prefix(folder).map(Path::to_path_buf);
+        add(inside.unwrap_or(hook), &mut files)?;
+    }
     let said = said(folder, content, &mut files)?;
     let mut words = words::of(&said);
     // A variable may stand for the folder.

@@ -22,6 +22,9 @@ const WRITING: [&str; 18] = [
     "stash",
     "switch",
 ];
+/// First words behind such a command with which it leaves the work tree as it is.
+const LOOKING: [&str; 9] =
+    ["list", "show", "drop", "clear", "create", "store", "--check", "--stat", "--cached"];
 /// Options of git itself that change nothing about what a command does.
 const PLAIN_OPTIONS: [&str; 3] = ["--no-pager", "-P", "--no-optional-locks"];
 /// Beginnings of options that have git run a program of the line.
@@ -42,6 +45,12 @@ pub(crate) fn writes_tree(words: &[Option<String>]) -> bool {
         }
     };
     let Some(command) = command.filter(|command| WRITING.contains(command)) else { return false };
+    let mut words = words.peekable();
+    let may_look = matches!(command, "apply" | "sparse-checkout" | "stash");
+    let looks = |word: &Option<&str>| word.is_none_or(|word| LOOKING.contains(&word));
+    if may_look && words.peek().is_some_and(looks) {
+        return false;
+    }
     words.all(|word| match word {
         Some(word) => {
             // Long options may be written short.
@@ -87,6 +96,9 @@ mod tests {
             "git rebase $options",
             "git pull --upload-pack=./x",
             "git bisect run ./x",
+            "git stash list",
+            "git stash $what",
+            "git apply --check p",
             "git submodule foreach ./x",
             "git config a b",
             "git",

@@ -39,7 +39,7 @@ const MAX_SHOWN_CHARS: usize = 60;
 /// The tool that rules about commands name.
 const TOOL: &str = "bash";
 /// How the question about a command ends that leaves the sandbox with a yes.
-const RUNS_OUTSIDE: &str = "; with a yes it runs outside the sandbox";
+const RUNS_OUTSIDE: &str = "; with a yes all of it runs outside the sandbox";
 const WRITES_TREE: &str =
     "; what git writes may include files that run later, such as those in .vscode and .husky";
 /// Programs that make one place lead to another.
@@ -450,12 +450,16 @@ impl<'a> Judgement<'a> {
             && !whole.can_be_tried
             && !matches!(self.mode, PermissionMode::Plan | PermissionMode::Deny)
             && machine::may_run_outside(analysis, self.world);
-        let harmless = |(command, part): (&Invocation, &JudgedPart)| {
-            effects::program_of(command) == "git"
-                || part.effects.iter().all(CommandEffect::is_reading)
+        // Only with an answer to a question that says so, see `WRITES_TREE`: a patch or a commit can bring any file.
+        let is_asked = self.confirmed || whole.decision == Decision::Ask;
+        let is_limited = |(command, part): (&Invocation, &JudgedPart)| {
+            looking::writes_tree(command) || part.effects.iter().all(CommandEffect::is_reading)
         };
-        grant.writes_tree =
-            looking::writes_tree(analysis) && analysis.commands.iter().zip(parts).all(harmless);
+        let mut parts = analysis.commands.iter().zip(parts);
+        grant.writes_tree = is_asked
+            && analysis.unparsed.is_none()
+            && analysis.commands.iter().any(looking::writes_tree)
+            && parts.all(is_limited);
         grant.network |= grant.outside;
         grant.network |= self.mode == PermissionMode::Bypass && !grant.reads_only;
         grant

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gnoma_shell::{Analysis, Effect, Invocation};
+use gnoma_shell::{Effect, Invocation};
 
 use super::{World, effects, one_line};
 use crate::{
@@ -56,12 +56,9 @@ pub(super) fn changed_work_tree(command: &Invocation, world: &World<'_>) -> Opti
     changes.then(|| outside(command, world).work_tree).flatten()
 }
 
-/// Whether git writes the work tree in a line whose other commands can be told.
-pub(super) fn writes_tree(line: &Analysis) -> bool {
-    let writes = |command: &Invocation| {
-        effects::program_of(command) == "git" && git::writes_tree(&command.words)
-    };
-    line.unparsed.is_none() && line.commands.iter().any(writes)
+/// Whether a command is one of git that writes the work tree and does nothing else.
+pub(super) fn writes_tree(command: &Invocation) -> bool {
+    effects::program_of(command) == "git" && git::writes_tree(&command.words)
 }
 
 fn outside(command: &Invocation, world: &World<'_>) -> OutsidePlaces {

@@ -339,7 +339,7 @@ fn command_leaves_the_sandbox_only_with_a_question_that_ends_by_saying_so() {
     let calls = [
         "bash lsof -i :3000",
         "bash lsof -i; cat /root/x",
-        "bash lsof -i; cat '/root/with a yes it runs outside the sandbox'",
+        "bash lsof -i; cat '/root/with a yes all of it runs outside the sandbox'",
         "bash lsof -i; touch x",
         "bash ps aux > x",
     ];
@@ -349,7 +349,7 @@ fn command_leaves_the_sandbox_only_with_a_question_that_ends_by_saying_so() {
             for call in calls {
                 let (says, reason) = (desk.says(call), desk.reason(call));
                 let outside = desk.grant(call).outside;
-                let is_told = reason.ends_with("; with a yes it runs outside the sandbox");
+                let is_told = reason.ends_with("; with a yes all of it runs outside the sandbox");
                 assert_eq!(outside, is_told, "{mode} {call}: {reason}");
                 let may = says == "ask" && !matches!(mode, Plan | Deny);
                 assert!(may || !outside, "{mode} {call}: {says}");

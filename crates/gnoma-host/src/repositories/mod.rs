@@ -28,7 +28,7 @@ use gnoma_tools::{RepositoryFinder as _, Trials, WorkspaceRepository};
 pub(crate) use belonging::BelongingRepositories;
 use belonging::RealRepository;
 use found::FoundRepository;
-pub use hook_programs::find_hook_programs;
+pub(crate) use hook_programs::find_hook_programs;
 pub(crate) use read::open_file;
 use read::text;
 pub(crate) use services::ServicePlaces;

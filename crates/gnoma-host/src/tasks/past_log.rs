@@ -1,8 +1,8 @@
 //! The turns of all stored sessions of a project, for the detector of repeated chores. What was read of a session is
 //! saved until the session changes, so that the end of a turn reads one session only.
 //!
-//! The file has one line for each session: its newest counts. It holds nothing that the store does not hold, and is
-//! deleted when a session is.
+//! The file has lines for each session, of which the newest counts. It is deleted when a person deletes a session; what
+//! retention removes from the store leaves the file at the next reading.
 
 use std::{
     collections::HashMap,
@@ -28,8 +28,6 @@ const MAX_SESSIONS: usize = 5_000;
 const MAX_FILE_BYTES: u64 = 20 << 20;
 /// The part of a session that is read.
 const PAGE: PageRequest = PageRequest { tip: None, max_entries: 10_000, max_bytes: 64 << 20 };
-/// Superseded lines, for each one that counts, above which the file is written anew.
-const MAX_SUPERSEDED: usize = 1;
 
 /// A line of the file.
 #[derive(Serialize, Deserialize)]
@@ -44,9 +42,14 @@ pub(super) fn suggestions_folder(project: &Project) -> PathBuf {
     project.environment().state_dir().join(FOLDER)
 }
 
-fn file_of(project: &Project) -> PathBuf {
+/// Returns the file of a project in that folder whose name ends like this.
+pub(super) fn suggestion_file(project: &Project, ending: &str) -> PathBuf {
     let key = gnoma_store::project_key(&project.places.project.display().to_string());
-    suggestions_folder(project).join(format!("{key}.jsonl"))
+    suggestions_folder(project).join(format!("{key}.{ending}"))
+}
+
+fn file_of(project: &Project) -> PathBuf {
+    suggestion_file(project, "jsonl")
 }
 
 /// Returns the sessions of a project, those changed last at the end. Reads only those that changed since the last time.
@@ -66,7 +69,7 @@ async fn read_store(
     let all = store.list(MAX_SESSIONS).await?;
     let parents: HashMap<&SessionId, &SessionId> =
         all.iter().filter_map(|facts| Some((&facts.id, &facts.forked_from.as_ref()?.0))).collect();
-    let (mut known, lines) = load(file);
+    let LoadedFile { mut known, bytes, is_too_large } = load(file);
     let mut history = Vec::with_capacity(all.len());
     let mut changed = Vec::new();
     for facts in all.iter().rev() {
@@ -80,15 +83,10 @@ async fn read_store(
         };
         history.push(read);
     }
-    let is_bloated = lines > history.len() * (1 + MAX_SUPERSEDED) || !known.is_empty();
-    if !changed.is_empty() || is_bloated {
-        let new: Vec<&ReadSession> = if is_bloated {
-            history.iter().collect()
-        } else {
-            changed.iter().filter_map(|at| history.get(*at)).collect()
-        };
+    let changed: Vec<&ReadSession> = changed.iter().filter_map(|at| history.get(*at)).collect();
+    if !changed.is_empty() || !known.is_empty() || is_too_large {
         // Without the file, the sessions are read again next time.
-        let _unsaved = save(file, &new, is_bloated);
+        let _unsaved = save(file, &history, &changed, bytes, !known.is_empty() || is_too_large);
     }
     Ok(history.into_iter().map(|read| read.session).collect())
 }
@@ -121,36 +119,65 @@ async fn read_session(
     })
 }
 
-/// Loads the newest line of each session, and the number of lines. A file that cannot be read is empty.
-fn load(path: &Path) -> (HashMap<String, ReadSession>, usize) {
-    let mut known = HashMap::new();
-    let mut lines = 0;
-    let fits = fs::metadata(path).is_ok_and(|it| it.len() <= MAX_FILE_BYTES);
-    let text = if fits { fs::read_to_string(path).unwrap_or_default() } else { String::new() };
-    for line in text.lines() {
-        lines += 1;
-        if let Ok(read) = serde_json::from_str::<ReadSession>(line) {
-            known.insert(read.session.id.clone(), read);
-        }
-    }
-    (known, lines)
+/// What the file holds.
+#[derive(Default)]
+struct LoadedFile {
+    /// The newest line of each session.
+    known: HashMap<String, ReadSession>,
+    /// Its length, in bytes.
+    bytes: usize,
+    /// It is longer than is read.
+    is_too_large: bool,
 }
 
-/// Adds sessions to the file, or replaces it by them.
-fn save(path: &Path, sessions: &[&ReadSession], replaces: bool) -> std::io::Result<()> {
-    if let Some(folder) = path.parent() {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+/// Loads the file. One that cannot be read is empty.
+fn load(path: &Path) -> LoadedFile {
+    let is_too_large = fs::metadata(path).is_ok_and(|it| it.len() > MAX_FILE_BYTES);
+    if is_too_large {
+        return LoadedFile { is_too_large, ..LoadedFile::default() };
     }
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let lines = text.lines().filter_map(|line| serde_json::from_str::<ReadSession>(line).ok());
+    let known = lines.map(|read| (read.session.id.clone(), read)).collect();
+    LoadedFile { known, bytes: text.len(), is_too_large }
+}
+
+/// Adds the changed sessions to the file. Replaces it by all sessions, the newest as far as they fit, if it `is_stale`
+/// or would hold twice as much as counts.
+fn save(
+    path: &Path,
+    all: &[ReadSession],
+    changed: &[&ReadSession],
+    bytes: usize,
+    is_stale: bool,
+) -> std::io::Result<()> {
+    let folder = path.parent().unwrap_or(path);
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let added = to_lines(changed.iter().copied())?;
+    let is_bloated = bytes + added.len() > MAX_FILE_BYTES as usize / 2 && bytes > 0;
+    if is_stale || is_bloated {
+        let mut text = to_lines(all)?;
+        while text.len() > MAX_FILE_BYTES as usize / 2 {
+            let first = text.iter().position(|byte| *byte == b'\n').map_or(text.len(), |at| at + 1);
+            text.drain(..first);
+        }
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        file.write_all(&text)?;
+        file.persist(path)?;
+        return Ok(());
+    }
+    // Another process may add a line at the same time: all lines are written at once.
+    let mut options = fs::OpenOptions::new();
+    options.create(true).mode(0o600).append(true).open(path)?.write_all(&added)
+}
+
+fn to_lines<'a>(sessions: impl IntoIterator<Item = &'a ReadSession>) -> std::io::Result<Vec<u8>> {
     let mut text = Vec::new();
     for session in sessions {
         serde_json::to_writer(&mut text, session)?;
         text.push(b'\n');
     }
-    let mut options = fs::OpenOptions::new();
-    options.create(true).mode(0o600);
-    // Another process may add a line at the same time: each line is written at once.
-    let options = if replaces { options.write(true).truncate(true) } else { options.append(true) };
-    options.open(path)?.write_all(&text)
+    Ok(text)
 }
 
 /// Deletes what was read of a project's sessions.

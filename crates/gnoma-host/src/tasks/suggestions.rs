@@ -7,6 +7,7 @@ use std::{
 
 use gnoma_core::{quantity::describe_count, store::SessionId};
 use gnoma_extend::{
+    BroughtBy,
     commands::commands,
     skills::skills,
     tasks::{
@@ -23,7 +24,7 @@ use serde_json::{Value, json};
 use super::{
     catalog::Tasks,
     draft::{DraftedTask, describe_new_file, new_file},
-    past_log::{read_history, suggestions_folder},
+    past_log::{delete_read_sessions, read_history, suggestion_file, suggestions_folder},
 };
 use crate::{HostError, Project, Result, clock, extensions};
 
@@ -33,8 +34,8 @@ const SETTING: &str = "tasks.suggest";
 const OFF: &str = "\"off\"";
 /// Least time between two offers, in milliseconds.
 const OFFER_EVERY_MS: i64 = 24 * 60 * 60 * 1000;
-/// The file with what was offered and declined.
-const OFFERS: &str = "offers.json";
+/// How the name of the file ends that says what was offered and declined in a project.
+const OFFERS_ENDING: &str = "offers.json";
 /// Most declined chores that are remembered.
 const MAX_DECLINED: usize = 1_000;
 /// Longest text of a recipe that is compared, in bytes.
@@ -61,7 +62,7 @@ struct OfferRecord {
 
 impl OfferRecord {
     fn path(project: &Project) -> PathBuf {
-        suggestions_folder(project).join(OFFERS)
+        suggestion_file(project, OFFERS_ENDING)
     }
 
     fn load(project: &Project) -> Self {
@@ -110,7 +111,7 @@ impl Suggestions {
     #[must_use]
     pub fn describe(&self) -> String {
         if self.found.is_empty() {
-            return "no chore was done three times in two sessions\n".to_owned();
+            return "no new chore was done three times in two sessions\n".to_owned();
         }
         self.found.iter().map(|it| self.describe_one(it)).collect::<Vec<_>>().join("\n")
     }
@@ -236,7 +237,7 @@ fn free_name(name: &str, is_free: impl Fn(&str) -> bool) -> String {
     names.find(|name| is_free(name)).unwrap_or_default()
 }
 
-/// Returns the commands, skills and tasks of a project.
+/// Returns the commands, skills and tasks of a person and a project. Bundled skills do no particular chore.
 fn existing_recipes(project: &Project) -> Vec<ExistingRecipe> {
     let places = extensions::places(project);
     let read = |path: &PathBuf| {
@@ -245,7 +246,8 @@ fn existing_recipes(project: &Project) -> Vec<ExistingRecipe> {
     };
     let tasks = Tasks::find(project).files;
     let tasks = tasks.iter().map(|it| (it.task.name.clone(), read(&it.path)));
-    let skills = skills(&places).0.into_iter().map(|it| (it.name, it.body));
+    let skills = skills(&places).0.into_iter().filter(|it| it.by != BroughtBy::Bundled);
+    let skills = skills.map(|it| (it.name, it.body));
     let commands = commands(&places).0.into_iter().map(|it| (it.name, it.body));
     let all = tasks.chain(skills).chain(commands);
     all.map(|(name, text)| ExistingRecipe { name, text }).collect()
@@ -257,6 +259,9 @@ fn existing_recipes(project: &Project) -> Vec<ExistingRecipe> {
 /// The store cannot be read.
 pub(super) async fn offer(project: &Project, session: &SessionId) -> Result<Option<String>> {
     let is_off = project.explain(SETTING).is_some_and(|set| set.value == OFF);
+    if is_off && !project.is_incognito() {
+        delete_read_sessions(project);
+    }
     if is_off || project.is_incognito() {
         return Ok(None);
     }
@@ -275,7 +280,13 @@ pub(super) async fn offer(project: &Project, session: &SessionId) -> Result<Opti
     if offers.declined.contains(&key) {
         return Ok(None);
     }
-    offers = OfferRecord { last_ms: now_ms, session: session.to_string(), key, ..offers };
+    // Another window may have declined a chore meanwhile.
+    offers = OfferRecord {
+        last_ms: now_ms,
+        session: session.to_string(),
+        key,
+        ..OfferRecord::load(project)
+    };
     // An offer that cannot be recorded would be made after each turn.
     if offers.save(project).is_err() {
         return Ok(None);
@@ -311,7 +322,7 @@ pub(super) async fn draft_offered(
     }
 }
 
-/// Never offers the chore again that was offered last. Returns a sentence for the person.
+/// Never offers the chore again that was offered last in this project. Returns a sentence for the person.
 ///
 /// # Errors
 /// Nothing was offered, or it cannot be recorded.
@@ -319,7 +330,10 @@ pub(super) fn decline(project: &Project) -> Result<String> {
     let mut offers = OfferRecord::load(project);
     if project.is_incognito() || offers.key.is_empty() {
         let remedy = Some("`gnoma config set tasks.suggest off` stops all offers".to_owned());
-        return Err(HostError { remedy, ..HostError::usage("no task was offered") });
+        return Err(HostError {
+            remedy,
+            ..HostError::usage("no task was offered in this project")
+        });
     }
     let key = std::mem::take(&mut offers.key);
     offers.session.clear();

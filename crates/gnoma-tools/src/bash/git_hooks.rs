@@ -17,9 +17,19 @@ const RUN_BY: [(&str, &[&str]); 13] = [
     ("post-applypatch", &["am"]),
 ];
 
+/// Why hooks of git do not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SkipReason {
+    /// The project is not trusted.
+    Untrusted,
+    /// git writes files under every name, which a program that it starts must not.
+    WritesTree,
+}
+
 /// Describes which of a repository's hooks a command did not run; `None` if it would have run none.
 pub(super) fn describe_skipped(
     command: &str,
+    reason: SkipReason,
     hooks: impl FnOnce() -> Vec<String>,
 ) -> Option<String> {
     let is_word = |c: char| c.is_alphanumeric() || "-_./".contains(c);
@@ -34,26 +44,32 @@ pub(super) fn describe_skipped(
     };
     let skipped: Vec<&str> = hooks.iter().filter(would_run).map(String::as_str).collect();
     (!skipped.is_empty()).then(|| {
-        format!(
-            "[hooks of git that did not run, since this project is not trusted: {}; `gnoma trust` lets them run]",
-            skipped.join(", ")
-        )
+        let skipped = skipped.join(", ");
+        match reason {
+            SkipReason::Untrusted => format!(
+                "[hooks of git that did not run, since this project is not trusted: {skipped}; `gnoma trust` lets them run]"
+            ),
+            SkipReason::WritesTree => format!(
+                "[hooks of git that did not run, since git may write every file in this command: {skipped}]"
+            ),
+        }
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::describe_skipped;
+    use super::{SkipReason, describe_skipped};
 
     #[test]
     fn only_hooks_that_the_command_would_run_are_named() {
         let hooks = ["pre-commit", "pre-push", "my-script"].map(str::to_owned);
-        let named = |command: &str| describe_skipped(command, || hooks.to_vec());
+        let named =
+            |command: &str| describe_skipped(command, SkipReason::Untrusted, || hooks.to_vec());
         assert!(named("cd x && git add a && git commit -m n").unwrap().contains(": pre-commit;"));
         assert!(named("/usr/bin/git push").unwrap().contains(": pre-push;"));
         for command in ["git status", "commit git-lfs", "git stash", "git log --grep x"] {
             assert_eq!(named(command), None, "{command}");
         }
-        assert_eq!(describe_skipped("git commit", Vec::new), None);
+        assert_eq!(describe_skipped("git commit", SkipReason::WritesTree, Vec::new), None);
     }
 }

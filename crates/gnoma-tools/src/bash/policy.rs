@@ -36,6 +36,8 @@ pub(super) fn narrowed(
     let is_held = |path: &PathBuf| !(cx.grant.writes_tree && is_of_tree(path));
     policy.protected.extend(held.chain(found.survey.held.iter().cloned()).filter(is_held));
     policy.bare_repository = found.is_in_bare_repository();
+    // A program that git starts meanwhile would write under these names as well.
+    policy.git_hardening |= cx.grant.writes_tree;
     // What git keeps of the workspace is the workspace's, wherever it lies.
     for repository in found.repositories {
         policy.writable.extend(repository.git_folders);

@@ -22,7 +22,7 @@ use tokio::{
 };
 
 use super::{
-    git_hooks,
+    git_hooks::{SkipReason, describe_skipped},
     policy::{self, held_to_reading, leave_out, looking_at_machine, narrowed},
     process::Process,
     room::{Room, RoomWatch},
@@ -120,11 +120,14 @@ impl Shell {
         let Sandbox::Walled { policy, repositories, .. } = &self.sandbox else {
             return String::new();
         };
-        if cx.grant.reads_only || !policy.git_hardening || !self.is_walled(cx) {
-            return String::new();
-        }
+        let reason = match (policy.git_hardening, cx.grant.writes_tree) {
+            _ if cx.grant.reads_only || !self.is_walled(cx) => return String::new(),
+            (true, _) => SkipReason::Untrusted,
+            (false, true) => SkipReason::WritesTree,
+            (false, false) => return String::new(),
+        };
         let hooks = || repositories.hooks(&cx.cwd);
-        git_hooks::describe_skipped(command, hooks).unwrap_or_default()
+        describe_skipped(command, reason, hooks).unwrap_or_default()
     }
 
     /// Whether a command with these rights runs behind walls.

@@ -11,6 +11,7 @@ use super::common::{print, print_json};
 use crate::{
     args::{OutputFormat, TurnArgs},
     environment::ProcessEnvironment,
+    front::json::redacted,
     report::Exit,
     screen, terminal,
 };
@@ -32,7 +33,7 @@ pub(super) async fn run(
         None if args.output_format == OutputFormat::Text => {
             print(&project.firewall.text(&found.describe()))
         }
-        None => print_json(&found.to_json()),
+        None => print_json(&redacted(&found.to_json(), &project.firewall)),
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use gnoma_config::{paths, pin, project_root, trust::Store};
 use gnoma_core::protocol::SessionSpec;
-use gnoma_host::{Folders as _, HostError, find_hook_programs, trust_preview, wire};
+use gnoma_host::{Folders as _, HostError, trust_preview, wire};
 
 use super::common::print;
 use crate::{
@@ -91,8 +91,7 @@ fn trust(
     let file = paths::project_file(folder);
     let content = paths::read(&file)?;
     let settings = content.as_deref().unwrap_or_default();
-    let has_git_hooks = || !find_hook_programs(folder).is_empty();
-    if content.is_none() && pin::acting(folder, settings)?.is_empty() && !has_git_hooks() {
+    if content.is_none() && pin::acting(folder, settings)?.is_empty() {
         let text = format!("{shown} has no settings, hooks, skills or commands that need trust");
         if is_confirmed {
             return print(&format!("{text}\n"));

@@ -97,7 +97,11 @@ fn bare(world: &World, folder: &Path, command: &str) -> String {
 async fn with_gnoma(world: &World, folder: &Path, mode: &str, commands: &[&str]) -> Vec<String> {
     let line = |command: &&str| json!({"id": 1, "command": command}).to_string() + "\n";
     let lines: String = commands.iter().map(line).collect();
-    let mut gnoma = world.command(&["guard", "run", "--mode", mode, "--jsonl"]);
+    let line = match mode {
+        "confirmed" => &["--confirm-bypass", "guard", "run", "--mode", "bypass", "--jsonl"][..],
+        mode => &["guard", "run", "--mode", mode, "--jsonl"],
+    };
+    let mut gnoma = world.command(line);
     gnoma.current_dir(folder);
     let run = fed(gnoma, &lines).await;
     let told = run.out.lines().map(|line| {
@@ -218,12 +222,12 @@ async fn git_writes_the_work_tree_whole_under_every_name() {
         "git checkout -q . && git rebase -q feat",
         "git checkout -q . && git cherry-pick feat > /dev/null",
         "git reset -q --hard feat",
-        "git checkout -q . && git diff main feat > p && git apply p",
+        "git checkout -q . && git diff main feat | git apply",
         "cd sub && git checkout -q feat -- .. && cd ..",
         "git rm -rfq .husky && git mv .vscode vs",
     ] {
         let ((ours, at_ours), (theirs, at_theirs)) = (layout(BRANCHES, "p"), layout(BRANCHES, "p"));
-        let told = with_gnoma(&ours, &at_ours, "bypass", &[command]).await.join("\n");
+        let told = with_gnoma(&ours, &at_ours, "confirmed", &[command]).await.join("\n");
         let path = |world: &World| world.project.path().display().to_string();
         let told = told.replace(&path(&ours), "/work");
         let expected = bare(&theirs, &at_theirs, command).replace(&path(&theirs), "/work");
@@ -232,6 +236,28 @@ async fn git_writes_the_work_tree_whole_under_every_name() {
                      find . -path ./.git -prune -o -type f -print | sort | xargs sha1sum";
         let state = |world: &World, folder: &Path| bare(world, folder, state);
         assert_eq!(state(&ours, &at_ours), state(&theirs, &at_theirs), "{command}");
+    }
+}
+
+/// A patch brings any file: nothing that needs approval comes with it unasked.
+#[tokio::test]
+async fn git_writes_nothing_guarded_unasked() {
+    if Support::detect().strength != Strength::Full {
+        gnoma_testkit::skip("no sandbox: commands see all of the machine here");
+        return;
+    }
+    let evil = "git -c alias.x='!mkdir -p .vsc\"\"ode; echo hi > .vsc\"\"ode/tasks.json' x";
+    for (mode, command) in [
+        (
+            "bypass",
+            "git stash -q; git checkout -q feat; git diff main feat | git apply -R".to_owned(),
+        ),
+        ("bypass", format!("git stash list; {evil}")),
+        ("confirmed", format!("git stash list; {evil}")),
+    ] {
+        let (world, folder) = layout(BRANCHES, "p");
+        let told = with_gnoma(&world, &folder, mode, &[&command]).await;
+        assert!(!folder.join(".vscode/tasks.json").exists(), "{mode}: {command}: {told:?}");
     }
 }
 
@@ -255,4 +281,8 @@ async fn git_hooks_that_do_not_run_are_named_until_the_project_is_trusted() {
     bare(&world, &folder, "echo more >> top");
     let told = with_gnoma(&world, &folder, "bypass", &command).await.join("\n");
     assert!(told.contains("REFUSED") && !told.contains("did not run"), "{told}");
+    // Trust is in the hook that was shown.
+    bare(&world, &folder, "echo 'echo CHANGED' >> .git/hooks/pre-commit");
+    let told = with_gnoma(&world, &folder, "bypass", &command).await.join("\n");
+    assert!(!told.contains("REFUSED") && told.contains("did not run"), "{told}");
 }

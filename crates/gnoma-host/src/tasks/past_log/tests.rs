@@ -88,6 +88,18 @@ async fn only_changed_sessions_are_read_again_and_copies_of_forks_are_left_out()
 }
 
 #[tokio::test]
+async fn a_file_that_is_too_large_is_written_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, file) = (open(folder.path()), folder.path().join("p.jsonl"));
+    store.begin(NewSession { at_ms: 1, ..NewSession::default() }).await.unwrap();
+    fs::File::create(&file).unwrap().set_len(MAX_FILE_BYTES + 1).unwrap();
+    for _ in 0..3 {
+        assert_eq!(read_store(&store, &file, Path::new(PROJECT)).await.unwrap().len(), 1);
+        assert_eq!(fs::read_to_string(&file).unwrap().lines().count(), 1);
+    }
+}
+
+#[tokio::test]
 #[ignore = "measures; run with `--ignored --nocapture`, in a release build"]
 async fn five_thousand_sessions_are_read_and_compared() {
     let folder = tempfile::tempdir().unwrap();

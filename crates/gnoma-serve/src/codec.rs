@@ -226,9 +226,16 @@ fn shortened(message: ServerMessage, bytes: usize) -> ServerMessage {
         },
         // Its number stays, so that no event seems to be missing.
         ServerMessage::Event(envelope) => {
-            let Envelope { session, epoch, parent, seq, at_ms, .. } = (*envelope).clone();
-            let event = Event::Unknown;
-            ServerMessage::Event(Envelope { session, epoch, parent, seq, at_ms, event }.into())
+            let Envelope { session, epoch, parent, seq, at_ms, event: _ } = &*envelope;
+            let short = Envelope {
+                session: session.clone(),
+                epoch: *epoch,
+                parent: parent.clone(),
+                seq: *seq,
+                at_ms: *at_ms,
+                event: Event::Unknown,
+            };
+            ServerMessage::Event(short.into())
         }
         ServerMessage::Snapshot(mut view) => {
             view.recent.clear();

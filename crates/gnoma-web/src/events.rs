@@ -5,6 +5,7 @@ use bytes::Bytes;
 use futures_core::Stream;
 use gnoma_core::{
     Event,
+    json_value::json,
     protocol::{
         Client, Envelope, Messages, Position, Request, RequestError, RequestErrorKind, RequestId,
         ServerMessage,
@@ -12,7 +13,7 @@ use gnoma_core::{
     store::SessionId,
 };
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::{
     sync::OwnedSemaphorePermit,
     time::{Instant, timeout, timeout_at},
@@ -111,8 +112,11 @@ impl Batch {
                 return true;
             }
             self.settle();
-            if is_piece(&envelope.event) {
-                self.growing = Some(Envelope::clone(envelope));
+            if let Some(event) = piece(&envelope.event) {
+                let Envelope { session, epoch, parent, seq, at_ms, event: _ } = &**envelope;
+                let (session, parent) = (session.clone(), parent.clone());
+                let (epoch, seq, at_ms) = (*epoch, *seq, *at_ms);
+                self.growing = Some(Envelope { session, epoch, parent, seq, at_ms, event });
                 return true;
             }
         }
@@ -133,15 +137,19 @@ impl Batch {
     }
 }
 
-/// Whether an event only adds to a text.
-fn is_piece(event: &Event) -> bool {
-    matches!(
-        event,
-        Event::Text { .. }
-            | Event::Thinking { .. }
-            | Event::ToolCallDelta { .. }
-            | Event::ToolProgress { .. }
-    )
+/// A copy of an event that only adds to a text. A clone of any event would be 10 KB of code.
+fn piece(event: &Event) -> Option<Event> {
+    Some(match event {
+        Event::Text { text } => Event::Text { text: text.clone() },
+        Event::Thinking { text } => Event::Thinking { text: text.clone() },
+        Event::ToolCallDelta { call, fragment } => {
+            Event::ToolCallDelta { call: call.clone(), fragment: fragment.clone() }
+        }
+        Event::ToolProgress { call, text } => {
+            Event::ToolProgress { call: call.clone(), text: text.clone() }
+        }
+        _ => return None,
+    })
 }
 
 /// Adds the next event of a session to the one before it, where both add to the same text. It then stands at

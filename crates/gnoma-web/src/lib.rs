@@ -17,7 +17,6 @@ mod carried;
 mod events;
 mod handle;
 mod limits;
-pub mod openapi;
 mod route;
 mod server;
 mod stall;

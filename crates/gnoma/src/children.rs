@@ -1,10 +1,10 @@
 //! The sessions that calls of the main one have started.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use gnoma_core::{
-    CallId, Event,
-    protocol::{Client, Position, ProcessEvent, Request, ServerMessage},
+    CallId,
+    protocol::{Client, Envelope, Position, ProcessEvent, Request, ServerMessage},
     session::PermissionAnswer,
     store::SessionId,
 };
@@ -27,7 +27,7 @@ impl Children {
     }
 
     /// The next thing that happens in one of them. Never where the host is gone. Safe to drop.
-    pub(crate) async fn next(&mut self) -> (SessionId, Event) {
+    pub(crate) async fn next(&mut self) -> Arc<Envelope> {
         loop {
             let Some(message) = self.client.next().await else {
                 return std::future::pending().await;
@@ -38,7 +38,7 @@ impl Children {
         }
     }
 
-    fn take(&mut self, message: ServerMessage) -> Option<(SessionId, Event)> {
+    fn take(&mut self, message: ServerMessage) -> Option<Arc<Envelope>> {
         match message {
             ServerMessage::Process(ProcessEvent::Opened { session }) if session != self.main => {
                 let _gone = self.client.request(Some(&session), Request::Attach { from: None });
@@ -63,7 +63,7 @@ impl Children {
                 let seen = self.seen.get_mut(&envelope.session)?.as_mut()?;
                 if envelope.epoch == seen.epoch && envelope.seq > seen.seq {
                     seen.seq = envelope.seq;
-                    return Some((envelope.session.clone(), envelope.event.clone()));
+                    return Some(envelope);
                 }
             }
             ServerMessage::Reply { .. } | ServerMessage::Process(_) => (),

@@ -1,4 +1,4 @@
-//! The list's format, read in place.
+//! The list's format, read in place once it is unpacked.
 //!
 //! Lines: `#` comment (`# made 2026-11-11` among them); `@provider` opens a section, and
 //! `@provider<TAB>=other` says that it sells what another does. In a section, sorted by id, a model a
@@ -7,8 +7,11 @@
 //! `t` thinks, `j` answers by schema), day released, day deprecated, `open` or `closed`. Or
 //! `id<TAB>=other id`. A line that is not so is as if it were not there.
 
+use std::sync::LazyLock;
+
 use gnoma_core::Price;
 use memchr::{memchr, memmem, memrchr};
+use miniz_oxide::inflate::decompress_to_vec_with_limit;
 
 use super::{Capabilities, ListedModel, day};
 
@@ -19,8 +22,16 @@ const MADE: &str = "\n# made ";
 const DECIMALS: usize = 6;
 const MICRO: u64 = 1_000_000;
 
-/// The list that is shipped.
-pub(super) static SHIPPED: List<'static> = List::new(include_str!("models.tsv"));
+/// The list that is shipped, compressed when the program is built.
+const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/models"));
+/// More than the list has.
+const MAX_LIST_BYTES: usize = 1 << 20;
+
+/// The list that is shipped, unpacked for the first look-up.
+pub(super) static SHIPPED: LazyLock<List<'static>> = LazyLock::new(|| {
+    let text = decompress_to_vec_with_limit(PACKED, MAX_LIST_BYTES).unwrap_or_default();
+    List::new(String::from_utf8(text).unwrap_or_default().leak())
+});
 
 /// A list, wherever its text comes from.
 #[derive(Clone, Copy, Debug)]

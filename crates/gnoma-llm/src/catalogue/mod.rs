@@ -1,7 +1,7 @@
 //! What is known of models before they are used: limits, prices, capabilities, days.
 //!
 //! The list is a file of this folder, made by `cargo xtask catalogue` from public data that it names
-//! with their days. It is read where it lies: a look-up searches the lines of one provider and reads
+//! with their days. It is unpacked when it is first asked; a look-up searches the lines of one provider and reads
 //! one. Nothing here asks a server, and no model is named in code; an old price is still a price, so
 //! how old the list is is told ([`age_days`]) and left to the caller. What users add or correct lies
 //! over it ([`overlay`]).

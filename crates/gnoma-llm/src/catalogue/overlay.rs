@@ -8,7 +8,7 @@ use toml::{Spanned, value::Datetime};
 
 use super::{
     Capabilities, ListedModel, day,
-    list::{self, List, SHIPPED},
+    list::{self, SHIPPED},
     usual,
 };
 
@@ -51,7 +51,7 @@ impl Overlay {
     /// Like [`lookup`](super::lookup); what the user says wins.
     #[must_use]
     pub fn lookup(&self, provider: &str, model: &str) -> Option<ListedModel> {
-        list::resolve(model, |id| self.exact(SHIPPED, provider, id))
+        list::resolve(model, |id| self.exact(provider, id))
     }
 
     /// Like [`of_provider`](super::of_provider), with the user's models.
@@ -79,11 +79,11 @@ impl Overlay {
         self.models.get(provider)?.get(id)
     }
 
-    fn exact(&self, list: List<'_>, provider: &str, id: &str) -> Option<ListedModel> {
+    fn exact(&self, provider: &str, id: &str) -> Option<ListedModel> {
         if let Some(own) = self.own(provider, id) {
             return Some(own.clone());
         }
-        let listed = list.exact(provider, id)?;
+        let listed = SHIPPED.exact(provider, id)?;
         // A correction holds for the model's other names too.
         match listed.alias_of.as_deref().and_then(|lead| self.own(provider, lead)) {
             Some(own) => {

@@ -2,13 +2,14 @@
 
 use std::{
     collections::{HashMap, VecDeque},
+    sync::Arc,
     time::Duration,
 };
 
 use anyhow::Result;
 use gnoma_core::{
     CallId, Content, Event,
-    protocol::{Reply, Request, RequestError, RequestId},
+    protocol::{Envelope, Reply, Request, RequestError, RequestId},
     session::{PermissionAnswer, PermissionMode, SessionState},
     store::SessionId,
 };
@@ -128,7 +129,7 @@ enum DriveWoke {
     Line(Option<Result<String, String>>),
     Opened(Box<Result<OpenSession, String>>),
     Heard(Option<Heard>),
-    Child(SessionId, Event),
+    Child(Arc<Envelope>),
     Outgoing(Outgoing),
     Wished(Wishes),
     Answered(Option<SessionId>, CallId, PermissionAnswer),
@@ -249,7 +250,7 @@ impl Drive {
             DriveWoke::Heard(Some(Heard::Event(event))) => return self.event(&event),
             DriveWoke::Heard(Some(Heard::Reply(id, result))) => return self.replied(id, result),
             DriveWoke::Heard(None) => return self.gone(),
-            DriveWoke::Child(session, event) => return self.child(&session, &event),
+            DriveWoke::Child(envelope) => return self.child(&envelope.session, &envelope.event),
             DriveWoke::Outgoing(outgoing) => return self.hold(outgoing),
             DriveWoke::Wished(wishes) => self.wished(wishes),
             DriveWoke::Answered(session, call, answer) => {
@@ -381,7 +382,7 @@ async fn heard(session: &mut Option<OpenSession>) -> DriveWoke {
         Some(OpenSession { main, children }) => tokio::select! {
             biased;
             heard = main.heard() => DriveWoke::Heard(heard),
-            (session, event) = children.next() => DriveWoke::Child(session, event),
+            envelope = children.next() => DriveWoke::Child(envelope),
         },
     }
 }

@@ -3,8 +3,8 @@
 use anyhow::Result;
 use gnoma_core::protocol::VERSION;
 use gnoma_host::HostError;
-use gnoma_web::openapi::openapi;
 use miniz_oxide::inflate::decompress_to_vec_with_limit;
+use serde_json::Value;
 
 use super::common::{print, print_data};
 use crate::report::Exit;
@@ -12,23 +12,58 @@ use crate::report::Exit;
 /// Made by `cargo xtask schema` from the types themselves; a test keeps it true. Compressed when the program
 /// is built.
 const SCHEMA: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/schema"));
-/// More than the schema has.
-const MAX_SCHEMA_BYTES: usize = 4 << 20;
+/// Made of the schema when the program is built; the types are null here.
+const OPENAPI: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/openapi"));
+/// More than each of them has.
+const MAX_DOCUMENT_BYTES: usize = 4 << 20;
 
 pub(super) fn run(schema: bool, api: bool) -> Result<Exit> {
     if schema {
-        return print_data(&text()?);
+        return print_data(&pretty(&unpack(SCHEMA)?)?);
     }
     if api {
-        return print_data(&openapi(&text()?, env!("CARGO_PKG_VERSION"))?);
+        return print_data(&openapi()?);
     }
     print(&format!(
         "version {VERSION}; `gnoma protocol --schema` prints the JSON Schema, `--openapi` the HTTP API\n"
     ))
 }
 
-fn text() -> Result<String, HostError> {
+/// The description of the HTTP API.
+fn openapi() -> Result<String> {
+    let (mut api, mut schema) = (unpack(OPENAPI)?, unpack(SCHEMA)?);
+    if let (Some(into), Some(types)) =
+        (api.pointer_mut("/components/schemas"), schema.get_mut("$defs"))
+    {
+        *into = types.take();
+    }
+    Ok(pretty(&api)?.replace("#/$defs/", "#/components/schemas/"))
+}
+
+fn pretty(document: &Value) -> serde_json::Result<String> {
+    Ok(serde_json::to_string_pretty(document)? + "\n")
+}
+
+fn unpack(document: &[u8]) -> Result<Value, HostError> {
     let broken = || HostError::failure("the schema in this program is broken");
-    let bytes = decompress_to_vec_with_limit(SCHEMA, MAX_SCHEMA_BYTES).map_err(|_| broken())?;
-    String::from_utf8(bytes).map_err(|_| broken())
+    let bytes = decompress_to_vec_with_limit(document, MAX_DOCUMENT_BYTES).map_err(|_| broken())?;
+    gnoma_core::json::from_bytes(&bytes).map_err(|_| broken())
+}
+
+#[cfg(test)]
+#[path = "../../build/openapi.rs"]
+mod description;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_documents_are_what_they_were_made_of() {
+        let file = include_str!("../../protocol.schema.json");
+        assert!(pretty(&unpack(SCHEMA).unwrap()).unwrap() == file);
+        let made = description::openapi(&unpack(SCHEMA).unwrap(), env!("CARGO_PKG_VERSION"));
+        let text = pretty(&made).unwrap().replace("#/$defs/", "#/components/schemas/");
+        assert!(openapi().unwrap() == text);
+    }
 }

@@ -20,9 +20,8 @@ use std::{sync::Arc, time::Duration};
 use anyhow::{Error, Result, anyhow};
 use gnoma_core::{
     Content, Event, RawJson, Role, StopReason,
-    protocol::Request,
+    protocol::{Envelope, Request},
     session::{NoticeLevel, Outcome, SessionState},
-    store::SessionId,
 };
 use gnoma_engine::gate::NOBODY_TO_ASK;
 use gnoma_guard::firewall::Firewall;
@@ -225,8 +224,8 @@ impl Front {
                     Ok(()) => continue,
                     Err(gone) => return self.unwritten(gone, stopped),
                 },
-                (child, event) = told(&mut self.children), if !self.out.is_full() => {
-                    match self.view.child_event(&child, &event, &mut self.out) {
+                envelope = told(&mut self.children), if !self.out.is_full() => {
+                    match self.view.child_event(&envelope.session, &envelope.event, &mut self.out) {
                         Ok(()) => continue,
                         Err(gone) => return self.unwritten(gone, stopped),
                     }
@@ -345,7 +344,7 @@ fn is_result(event: &Event) -> bool {
 }
 
 /// What happens in the sessions that calls have started. Safe to drop.
-async fn told(children: &mut Option<Children>) -> (SessionId, Event) {
+async fn told(children: &mut Option<Children>) -> Arc<Envelope> {
     match children {
         Some(children) => children.next().await,
         None => std::future::pending().await,

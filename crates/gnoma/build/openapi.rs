@@ -2,8 +2,6 @@
 
 use serde_json::{Map, Value, json};
 
-/// Where OpenAPI keeps types, in place of a schema's `$defs`.
-const TYPES: &str = "#/components/schemas/";
 /// Requests that are not for a session.
 const OF_PROCESS: [&str; 4] = ["open", "list", "stored_in", "delete"];
 /// Requests that HTTP does not carry; of others it does not carry everything that could be asked.
@@ -18,13 +16,9 @@ const NOT_CARRIED: [&str; 8] = [
     "try_provider",
 ];
 
-/// Makes the document of a schema, which `gnoma protocol --schema` prints.
-///
-/// # Errors
-/// It is not that schema.
-pub fn openapi(schema: &str, version: &str) -> Result<String, serde_json::Error> {
-    let mut schema: Value = serde_json::from_str(schema)?;
-    let types = schema.get_mut("$defs").map(Value::take).unwrap_or_default();
+/// Makes the document of the protocol's schema. Types are referred to as there until it is printed.
+pub(crate) fn openapi(schema: &Value, version: &str) -> Value {
+    let types = schema.get("$defs").cloned().unwrap_or_default();
     let mut paths = fixed();
     let requests = types.pointer("/Request/oneOf").and_then(Value::as_array);
     for request in requests.into_iter().flatten() {
@@ -40,7 +34,7 @@ pub fn openapi(schema: &str, version: &str) -> Result<String, serde_json::Error>
             paths.insert(path, json!({ "post": operation(name, request, fields, !is_of_process) }));
         }
     }
-    let document = json!({
+    json!({
         "openapi": "3.1.0",
         "info": {
             "title": "gnoma",
@@ -53,9 +47,7 @@ pub fn openapi(schema: &str, version: &str) -> Result<String, serde_json::Error>
             "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
             "schemas": types,
         },
-    });
-    let text = serde_json::to_string_pretty(&document)?;
-    Ok(text.replace("#/$defs/", TYPES) + "\n")
+    })
 }
 
 /// The name of a request, and the schema of its fields, where it has some.
@@ -107,7 +99,7 @@ fn body(schema: &Value) -> Value {
 }
 
 fn responses(of: &str) -> Value {
-    let content = |name: &str| json!({ "application/json": { "schema": { "$ref": format!("{TYPES}{name}") } } });
+    let content = |name: &str| json!({ "application/json": { "schema": { "$ref": format!("#/$defs/{name}") } } });
     json!({
         "200": { "description": "What came of it.", "content": content(of) },
         "default": { "description": "Why it had no effect.", "content": content("RequestError") },
@@ -135,7 +127,7 @@ fn fixed() -> Map<String, Value> {
     let messages = json!({
         "operationId": "messages",
         "description": "A message of the protocol, whole; the answer is one as well, with status 200 also where it holds an error.",
-        "requestBody": body(&json!({ "$ref": format!("{TYPES}ClientMessage") })),
+        "requestBody": body(&json!({ "$ref": "#/$defs/ClientMessage" })),
         "responses": responses("ServerMessage"),
     });
     let hello = json!({
@@ -163,14 +155,13 @@ mod tests {
             {"type":"string","const":"watch"},
             {"type":"string","const":"list"},
             {"type":"object","properties":{"send":{"$ref":"#/$defs/Send"}}}]},"Send":{"type":"object"}}}"##;
-        let document: Value = serde_json::from_str(&openapi(schema, "1").unwrap()).unwrap();
+        let document = openapi(&serde_json::from_str(schema).unwrap(), "1");
         let paths = document["paths"].as_object().unwrap();
         assert!(paths.contains_key("/api/v1/sessions/{session}/cancel"));
         assert!(paths.contains_key("/api/v1/process/list"));
         assert!(!paths.keys().any(|path| path.ends_with("watch")), "{paths:?}");
         let body = &paths["/api/v1/sessions/{session}/send"]["post"]["requestBody"];
         let schema = &body["content"]["application/json"]["schema"]["$ref"];
-        assert_eq!(schema, "#/components/schemas/Send");
-        assert!(openapi("{", "1").is_err());
+        assert_eq!(schema, "#/$defs/Send");
     }
 }

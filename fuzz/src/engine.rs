@@ -1,7 +1,7 @@
 //! What models write: arguments that are almost JSON, and text that the detectors look at.
 
 use gnoma_engine::{
-    detect::{RedCheck, Repeat, Repetition, SameCall, claims_success, greets},
+    detect::{RedCheck, Repeat, Repetition, SameCall},
     repair::arguments,
 };
 use serde_json::{Map, Value};
@@ -33,7 +33,6 @@ pub fn detect(input: &[u8]) {
     for word in text.split_inclusive(' ') {
         repetition.push(word);
     }
-    let _claim = claims_success(&text) || greets(&text);
     let mut check = RedCheck::default();
     check.record(&text, Some(1));
     if check.red().is_some() {

@@ -8,13 +8,11 @@
 //! The engine does not know providers, tools or stores: it gets them as ports of `gnoma-core`.
 
 pub mod arm;
-pub mod around;
 mod asides;
 mod checkpoint;
 mod compact;
 pub mod context;
 pub mod detect;
-mod direct;
 pub mod gate;
 mod gauge;
 pub mod keeping;
@@ -34,6 +32,7 @@ pub mod session;
 pub mod shape;
 pub mod tokens;
 mod turn;
+pub mod workspace_hint;
 
 pub use crate::{
     arm::Arm,

@@ -10,8 +10,6 @@ use gnoma_core::{
     tool::Tier,
 };
 
-use crate::{detect::asks_only, shape::without_form};
-
 /// What the system prompt says about the place.
 #[derive(Clone, Copy, Debug)]
 pub struct PromptPlace<'a> {
@@ -50,11 +48,9 @@ You are gnoma, a coding assistant. You work on real files through tools, one cal
 - A fix: read the file, edit the wrong lines (old_string copied exactly), check with bash, answer.
 - Never repeat a call. Never claim what you have not seen.";
 
-const WITHOUT_TOOLS: &str = "You are gnoma, a coding assistant.";
-
 const INSTRUCTIONS: &str = "\n\nProject instructions:\n";
 
-/// One finished task of the example: what was said, the calls with their results, the answer.
+/// A finished task: what was said, the calls with their results, the answer.
 type Task = (&'static str, &'static [(&'static str, &'static str, &'static str)], &'static str);
 
 /// The task that is shown where work can be given to elfs.
@@ -68,33 +64,26 @@ const SPAWNING: Task = (
     "a.txt says that the sea is calm, and b.txt that the wind is cold.",
 );
 
-const TASKS: [Task; 2] = [
-    (
-        "What does a.txt say?",
-        &[("fs.read", r#"{"path":"a.txt"}"#, "1\tThe sea is calm.")],
-        "It says that the sea is calm.",
-    ),
-    (
-        "double() in m.py is wrong. Fix it.",
-        &[
-            ("fs.read", r#"{"path":"m.py"}"#, "1\tdef double(x): return x + 1"),
-            ("fs.edit", r#"{"path":"m.py","old_string":"x + 1","new_string":"x * 2"}"#, "edited"),
-        ],
-        "double() now returns x * 2.",
-    ),
-];
+/// The task ends with the edit: a model would repeat any call after that over and over.
+const FIX: Task = (
+    "double() in m.py is wrong. Fix it.",
+    &[
+        ("fs.read", r#"{"path":"m.py"}"#, "1\tdef double(x): return x + 1"),
+        ("fs.edit", r#"{"path":"m.py","old_string":"x + 1","new_string":"x * 2"}"#, "edited"),
+    ],
+    "double() now returns x * 2.",
+);
 
-/// Finished tasks, for models with a small window, which imitate what they see rather than follow instructions. The
-/// tasks precede the conversation as messages, so that the server shows the calls in the form that the model knows;
-/// such models would imitate a text in the prompt as text. The last task ends with the edit: a model would repeat
-/// any call after that over and over.
+/// Returns a finished task, and one more if work can be given to elfs, for lean arms, which imitate what they see rather
+/// than follow instructions. It precedes the conversation as messages, so that the server shows the calls in the form
+/// that the model knows; such models would imitate a text in the prompt as text.
 #[must_use]
 pub fn example(can_spawn: bool) -> Vec<Arc<Message>> {
     let spawning = can_spawn.then_some(&SPAWNING);
-    TASKS.iter().chain(spawning).flat_map(finished).map(Arc::new).collect()
+    [&FIX].into_iter().chain(spawning).flat_map(task_messages).map(Arc::new).collect()
 }
 
-fn finished((said, steps, answer): &Task) -> Vec<Message> {
+fn task_messages((said, steps, answer): &Task) -> Vec<Message> {
     let mut messages = vec![Message::user_text(*said)];
     for (nth, (name, arguments, result)) in steps.iter().enumerate() {
         let Ok(arguments) = RawJson::parse(*arguments) else { continue };
@@ -131,83 +120,6 @@ pub fn system(tier: Tier, place: PromptPlace<'_>) -> String {
         text.push_str(place.skills);
     }
     text
-}
-
-/// A system prompt of lean arms without the rules about tools; about the place only
-/// where somebody has a question about it.
-pub(crate) fn without_tools(system: &str, is_asked: bool) -> String {
-    let system = without_form(system);
-    // Somebody's own prompt stays.
-    let Some(rest) = system.strip_prefix(LEAN) else { return system.to_owned() };
-    let from = if is_asked { Some(0) } else { rest.find(INSTRUCTIONS) };
-    let rest = from.and_then(|from| rest.get(from..)).unwrap_or_default();
-    format!("{WITHOUT_TOOLS}{rest}")
-}
-
-/// Words of requests that cannot be met without tools: deeds, and what they are done to.
-const WORK: [&str; 43] = [
-    "add",
-    "app",
-    "bug",
-    "build",
-    "change",
-    "check",
-    "class",
-    "code",
-    "compile",
-    "correct",
-    "create",
-    "delete",
-    "directory",
-    "edit",
-    "file",
-    "files",
-    "find",
-    "fix",
-    "folder",
-    "here",
-    "implement",
-    "install",
-    "list",
-    "make",
-    "method",
-    "module",
-    "move",
-    "open",
-    "package",
-    "program",
-    "project",
-    "read",
-    "remove",
-    "rename",
-    "repo",
-    "repository",
-    "run",
-    "script",
-    "search",
-    "test",
-    "tests",
-    "update",
-    "write",
-];
-
-/// Whether the last message asks for work on files: it names a file or such work. Small models invent an answer
-/// instead of looking, unless their first answer must be a call.
-#[must_use]
-pub fn asks_for_work(history: &[Arc<Message>]) -> bool {
-    let text = history.last().map(|message| message.text_content()).unwrap_or_default();
-    // The answer to a later question may have been said already, and a model that has to call a tool
-    // cannot end an answer in words.
-    if history.iter().any(|it| it.role() == Role::Assistant) && asks_only(&text) {
-        return false;
-    }
-    text.split_whitespace().any(|word| {
-        let word = word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
-        let names_file = word.rsplit_once('.').is_some_and(|(name, extension)| {
-            !name.is_empty() && (1..=5).contains(&extension.len())
-        });
-        names_file || word.contains('/') || WORK.contains(&word.as_str())
-    })
 }
 
 /// The message to people about an answer without content.
@@ -274,17 +186,6 @@ pub(crate) const CONTINUE: &str = "The output limit cut your answer off. Continu
 pub(crate) const CONTINUE_CALL: &str = "The output limit cut your answer off in a tool call, which was not \
      run. Call again with less at once, for instance a large file in several parts.";
 pub(crate) const REPETITION: &str = "You were repeating yourself and were stopped. Do not go on with that text; take the next step or finish.";
-pub(crate) const REPETITION_SMALL: &str = "You were repeating yourself and were stopped. Call one tool, or give the answer in one sentence.";
-pub(crate) const UNDONE: &str =
-    "No file is changed yet. Make the change with fs.edit, or say why none is needed.";
-pub(crate) const GREETING: &str =
-    "There is work in progress. Do not greet; go on with the task, or say what is missing.";
-
-pub(crate) const ACT: &str = "You said what you would do. Do it now: call the tool.";
-pub(crate) const ONLY_ASKED: &str = "nothing was changed: the user asked a question and wants no change. \
-     Answer it now, in plain words.";
-pub(crate) const GREEN: &str =
-    "[it succeeded after your change; if that was the task, answer the user now]";
 pub(crate) const LAST_WORDS: &str = "That is enough. No more tools: answer the user now, in plain words, \
      with what you did and what you know.";
 
@@ -302,43 +203,6 @@ pub(crate) fn patch_spiral(path: &str) -> String {
     )
 }
 
-pub(crate) fn unchanged(path: &str) -> String {
-    format!(
-        "`{path}` is not changed: the last edit of it failed. Call fs.edit with old_string copied from \
-         what fs.read showed (without the line numbers), or say that you did not change it."
-    )
-}
-
-pub(crate) fn reminder(task: &str) -> String {
-    if task.is_empty() { String::new() } else { format!(" The user said: {task}") }
-}
-
-/// Earlier turns, in lines, and the current message.
-pub(crate) fn earlier(told: &str, now: &str) -> String {
-    format!(
-        "{}\n{}\n{now}",
-        note(&format!("Earlier in this session:\n{told}")),
-        note("Now the user says:")
-    )
-}
-
-pub(crate) fn unseen(path: &str) -> String {
-    format!("You have not read `{path}`. Read it with fs.read, then answer from what it says.")
-}
-
-pub(crate) fn changed(path: &str) -> String {
-    format!(
-        "`{path}` is changed: your edit of it succeeded. Answer the user again, and say what you changed."
-    )
-}
-
-pub(crate) fn red_check(command: &str) -> String {
-    format!(
-        "The last run of `{command}` failed and it has not passed since. Fix the cause and run it \
-         again, or say plainly that it fails and why."
-    )
-}
-
 pub(crate) fn repeated(times: u32) -> String {
     format!(
         "[same call, same result, {times} times now; nothing has changed: use this result or do \
@@ -349,58 +213,16 @@ pub(crate) fn repeated(times: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shape::Shape;
 
     #[test]
     fn every_call_of_the_example_is_answered() {
-        assert_eq!(example(false).len(), 6 + 4);
+        assert_eq!(example(false).len(), 6);
         let messages = example(true);
-        assert_eq!(messages.len(), 6 + 4 + 4);
+        assert_eq!(messages.len(), 6 + 4);
         for pair in messages.windows(2) {
             let calls: Vec<_> = pair[0].tool_calls().map(|call| &call.id).collect();
             let answers: Vec<_> = pair[1].tool_results().map(|result| &result.call_id).collect();
             assert_eq!(calls, answers);
-        }
-    }
-
-    #[test]
-    fn a_prompt_without_tools_keeps_what_people_wrote() {
-        let schema = RawJson::parse(r#"{"type":"string"}"#).unwrap();
-        let form = Shape::read(&schema).unwrap().instructions();
-        let place = PromptPlace {
-            cwd: "/p",
-            os: "linux",
-            shell: "sh",
-            instructions: "Be kind.",
-            skills: "",
-            files: "a.py",
-        };
-        let prompt = system(Tier::Lean, place) + &form;
-        let asked = without_tools(&prompt, true);
-        assert!(asked.contains("a.py") && asked.ends_with("Be kind."), "{asked}");
-        let written = without_tools(&prompt, false);
-        assert!(!written.contains("a.py") && written.ends_with("Be kind."), "{written}");
-        assert_eq!(without_tools(&format!("Speak Latin.{form}"), false), "Speak Latin.");
-    }
-
-    #[test]
-    fn work_is_told_from_talk() {
-        let asks = |text: &str| asks_for_work(&[Arc::new(Message::user_text(text))]);
-        for text in [
-            "Which version does README.md name?",
-            "Fix the bug.",
-            "what is in src/lib?",
-            "Who wrote this package?",
-        ] {
-            assert!(asks(text), "{text}");
-        }
-        let answer = Message::assistant(vec![Content::text("Noted.")], None, None).unwrap();
-        let later = |text: &str| {
-            asks_for_work(&[Arc::new(answer.clone()), Arc::new(Message::user_text(text))])
-        };
-        assert!(later("Fix README.md.") && !later("What is the test account called?"));
-        for text in ["What is a monad?", "Thanks. Good.", "hi"] {
-            assert!(!asks(text), "{text}");
         }
     }
 }

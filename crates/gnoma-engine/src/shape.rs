@@ -31,8 +31,3 @@ impl Shape {
         format!("{FORM}{}", self.text)
     }
 }
-
-/// A prompt without what [`Shape::instructions`] put behind it.
-pub(crate) fn without_form(prompt: &str) -> &str {
-    prompt.rsplit_once(FORM).map_or(prompt, |(before, _)| before)
-}

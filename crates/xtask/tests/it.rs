@@ -36,7 +36,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("gnoma-acp", &["gnoma-core"]),
     ("gnoma-tools", &["gnoma-core", "gnoma-sandbox"]),
     ("gnoma-extend", &["gnoma-core", "gnoma-net", "gnoma-sandbox"]),
-    ("gnoma-engine", &["gnoma-core", "gnoma-guard", "gnoma-router", "gnoma-schema"]),
+    ("gnoma-engine", &["gnoma-core", "gnoma-guard", "gnoma-router", "gnoma-schema", "gnoma-shell"]),
     (
         "gnoma-host",
         &[

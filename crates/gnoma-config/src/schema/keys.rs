@@ -273,7 +273,7 @@ pub static ROWS: &[Row] = &[
     Row::new(
         "router.force_two_stage",
         Bool,
-        "treat every model as a small one (docs/local-models.md), unless `arms.[id].small` says otherwise",
+        "give every model the few tools of small ones (docs/local-models.md), unless `arms.[id].small` says otherwise",
     )
     .or(NO),
     Row::new("router.caps.turn", MONEY, "spending cap for a turn, in dollars, or text such as `\"5 EUR\"`").guarded(NeverMore),
@@ -437,7 +437,7 @@ pub static ROWS: &[Row] = &[
         .guarded(Trusted),
     Row::new("arms.[id].context", count(1), "its window, in tokens").guarded(Trusted),
     Row::new("arms.[id].max_output", count(1), "maximum output tokens").guarded(Trusted),
-    Row::new("arms.[id].small", Bool, "whether it counts as a small model (docs/local-models.md)")
+    Row::new("arms.[id].small", Bool, "whether it gets the few tools of small models (docs/local-models.md)")
         .guarded(Trusted),
     Row::new("arms.[id].tools", Bool, "it calls tools").guarded(Trusted),
     Row::new("arms.[id].vision", Bool, "it sees pictures").guarded(Trusted),

@@ -2,13 +2,12 @@
 //!
 //! [`tracker`] knows how many tokens the conversation has: what the provider counted last, plus an estimate of what
 //! came after ([`size`], [`wire`]). After a compaction, a [`brief`] replaces the beginning: the person's own
-//! [`words`], what was done ([`deeds`]) and a summary. Small models get earlier turns in a few lines ([`earlier`]).
+//! [`words`], what was done ([`deeds`]) and a summary.
 //! [`cache`] says what providers served from their caches, and what invalidated them.
 
 pub(crate) mod brief;
 pub(crate) mod cache;
 mod deeds;
-pub(crate) mod earlier;
 mod fullness;
 mod size;
 mod strategy;

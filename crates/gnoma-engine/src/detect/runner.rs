@@ -1,9 +1,11 @@
 //! Which shell commands are checks: runs of tests, builds and lints.
 //!
-//! A command is split into its simple commands, and each is judged by its first words. Nothing is
-//! run or looked up; aliases, functions and scripts under other names are not seen through.
+//! `gnoma-shell` splits a command into its simple commands, also those that `sudo`, `timeout` or `bash -c` run. Each is
+//! judged by its first words. Nothing is run or looked up; aliases and scripts under other names are not seen through.
 
 use std::collections::BTreeSet;
+
+use gnoma_shell::{Invocation, StartContext, analyse};
 
 /// A longer command carries data; it is not searched.
 const MAX_COMMAND_BYTES: usize = 64 << 10;
@@ -19,11 +21,8 @@ pub(super) enum Purpose {
     Test,
 }
 
-/// Words before a command that are no part of it; options and numbers may follow them.
-const WRAPPERS: [&str; 22] = [
-    "!", "{", "bunx", "command", "do", "else", "env", "exec", "if", "nice", "nohup", "npx", "pnpx",
-    "stdbuf", "sudo", "then", "time", "timeout", "until", "uvx", "while", "xvfb-run",
-];
+/// Programs that fetch or surround the one that their arguments name; options and numbers may stand between.
+const LAUNCHERS: [&str; 5] = ["bunx", "npx", "pnpx", "uvx", "xvfb-run"];
 
 /// Programs whose second word, one of [`RUN_WORDS`], is followed by a command.
 const ENVIRONMENTS: [&str; 7] = ["bundle", "hatch", "pdm", "pipenv", "poetry", "rye", "uv"];
@@ -82,98 +81,37 @@ const VALUE_OPTIONS: [&str; 11] = [
     "--prefix",
 ];
 
+/// Stands for a word that only running would show.
+const UNCERTAIN: &str = "?";
+
 /// Options with which a program only tells about itself.
 const TELLING_OPTIONS: [&str; 4] = ["--help", "--version", "-V", "-h"];
 
-/// What the checks anywhere in `command` prove.
+/// Returns what the checks anywhere in `command` prove.
 pub(super) fn purposes(command: &str) -> BTreeSet<Purpose> {
     if command.len() > MAX_COMMAND_BYTES {
         return BTreeSet::new();
     }
-    let command = without_here_documents(command);
-    simple_commands(&command)
-        .iter()
-        .flat_map(|words| purposes_of(&words.iter().map(String::as_str).collect::<Vec<_>>()))
-        .collect()
+    // Where it runs does not matter, and a home makes the names of programs below it certain.
+    let start = StartContext { cwd: "/".into(), home: Some("/".into()) };
+    analyse(command, &start).commands.iter().filter_map(purpose_of).collect()
 }
 
-/// Leaves out the lines that `<<WORD` makes data.
-fn without_here_documents(command: &str) -> String {
-    let mut kept = String::with_capacity(command.len());
-    let mut end_word = None;
-    for line in command.lines() {
-        match end_word {
-            Some(word) if line.trim() == word => end_word = None,
-            Some(_) => (),
-            None => {
-                kept.push_str(line);
-                kept.push('\n');
-                end_word = here_document_end(line);
-            }
-        }
-    }
-    kept
-}
-
-fn here_document_end(line: &str) -> Option<&str> {
-    let (_, rest) = line.split_once("<<").filter(|(_, rest)| !rest.starts_with('<'))?;
-    let word = rest.trim_start_matches(['-', ' ', '\'', '"', '\\']);
-    let end = word.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(word.len());
-    word.get(..end).filter(|word| !word.is_empty())
-}
-
-/// Splits a command line into simple commands, and those into words without their quotes.
-fn simple_commands(command: &str) -> Vec<Vec<String>> {
-    let mut commands = Vec::new();
-    let mut words = Vec::new();
-    let mut word = String::new();
-    let mut quote = None;
-    // The last line end ends the last word and command.
-    for c in command.chars().chain(['\n']) {
-        match (quote, c) {
-            (Some(open), _) if c == open => quote = None,
-            (None, '"' | '\'') => quote = Some(c),
-            (None, ';' | '&' | '|' | '\n' | '(' | ')' | '`') => {
-                end_word(&mut words, &mut word);
-                commands.push(std::mem::take(&mut words));
-            }
-            (None, _) if c.is_whitespace() => end_word(&mut words, &mut word),
-            _ => word.push(c),
-        }
-    }
-    commands
-}
-
-fn end_word(words: &mut Vec<String>, word: &mut String) {
-    let word = std::mem::take(word);
-    if !word.is_empty() && words.len() < MAX_WORDS {
-        words.push(word);
-    }
-}
-
-/// What a simple command proves. Only a shell's `-c` can prove several things.
-fn purposes_of(words: &[&str]) -> BTreeSet<Purpose> {
-    let words = without_wrappers(words);
-    match words {
-        [shell, option, script, ..]
-            if is_shell(file_name(shell)) && option.starts_with('-') && option.ends_with('c') =>
-        {
-            purposes(script)
-        }
-        _ => purpose(words).into_iter().collect(),
-    }
+fn purpose_of(invocation: &Invocation) -> Option<Purpose> {
+    let words = invocation.words.iter().take(MAX_WORDS);
+    let words: Vec<&str> = words.map(|word| word.as_deref().unwrap_or(UNCERTAIN)).collect();
+    purpose(without_launchers(&words))
 }
 
 fn is_shell(name: &str) -> bool {
     matches!(name, "sh" | "bash" | "dash" | "zsh")
 }
 
-/// The words from the program on: without assignments, wrappers and environments.
-fn without_wrappers<'w, 't>(mut words: &'w [&'t str]) -> &'w [&'t str] {
+/// Returns the words from the program on: without launchers and environments.
+fn without_launchers<'w, 't>(mut words: &'w [&'t str]) -> &'w [&'t str] {
     loop {
         words = match words {
-            [first, rest @ ..] if first.contains('=') => rest,
-            [first, rest @ ..] if WRAPPERS.contains(&file_name(first)) => without_options(rest),
+            [first, rest @ ..] if LAUNCHERS.contains(&file_name(first)) => without_options(rest),
             [first, second, rest @ ..]
                 if ENVIRONMENTS.contains(first) && RUN_WORDS.contains(second) =>
             {
@@ -225,16 +163,16 @@ fn purpose(words: &[&str]) -> Option<Purpose> {
     }
 }
 
-/// The words that are no options, values of options, assignments or redirections.
+/// The certain words that are no options, values of options or assignments.
 fn positional<'t>(arguments: &[&'t str]) -> Vec<&'t str> {
     let mut positional = Vec::new();
     let mut is_value = false;
     for word in arguments {
-        let is_redirection = word.contains(['<', '>']);
-        if !is_value && !is_redirection && !word.starts_with(['-', '+']) && !word.contains('=') {
+        let is_certain = *word != UNCERTAIN;
+        if is_certain && !is_value && !word.starts_with(['-', '+']) && !word.contains('=') {
             positional.push(*word);
         }
-        is_value = VALUE_OPTIONS.contains(word) || word.ends_with(['<', '>']);
+        is_value = VALUE_OPTIONS.contains(word);
     }
     positional
 }
@@ -358,6 +296,10 @@ mod tests {
                     "if cargo test; then echo ok; fi",
                     "(cd app; go test)",
                     "cat <<EOF > a\ntext\nEOF\ncargo test",
+                    "bash <<EOF\ncargo test\nEOF",
+                    "ls crates | xargs -n 1 cargo test -p",
+                    "make -C $DIR test",
+                    "$HOME/.venv/bin/pytest",
                 ][..],
             ),
             (
@@ -371,6 +313,7 @@ mod tests {
                     "go build ./...",
                     "make",
                     "make -j 8 CC=clang",
+                    "make -j$(nproc)",
                     "make build",
                     "cmake --build out",
                     "gradle assemble",

@@ -11,14 +11,13 @@ use gnoma_core::{
 use tokio::time::Instant;
 
 use super::{
-    directing, looking,
     silence::{Lasting, Silence},
     spending::Call,
     state::{Gone, Session},
 };
 use crate::{
     arm::Arm,
-    context::{Wire, cache::Sent, earlier},
+    context::{Wire, cache::Sent},
     prompt,
     routing::{meter::Meter, several},
     turn::Input,
@@ -36,29 +35,16 @@ impl Session {
         if attempt == 1 {
             self.emit(Event::RoundStarted { round, arm: arm.name(), why }).await?;
         }
-        if attempt == 1
-            && let Some(look) = looking::first_look(&self.tools, &mut self.turn, &arm, &self.cwd)
-        {
-            // Nobody is called, so nothing is spent.
-            (self.spending.hold, self.spending.call) = (None, None);
-            self.stream = Some(look);
-            return Ok(());
-        }
         if let Some(text) = self.router.thinking.cannot(&arm) {
             self.notify(NoticeLevel::Info, text).await?;
         }
-        let direct = self.direct(&arm);
-        let request = match &direct {
-            Some(direct) => self.direct_request(&arm, direct),
-            None => self.request(&arm, round),
-        };
+        let request = self.request(&arm);
         let context_tokens = self.context_tokens();
         let routes = &self.router.routes;
         routes.called(&arm);
         let expected_call = routes.expected_call(&arm, routes.expected(&arm, context_tokens, None));
         let now_ms = routes.now_ms();
-        let is_shared = round == 1 && direct.is_none();
-        let panel = if is_shared { self.panel(&request) } else { None };
+        let panel = if round == 1 { self.panel(&request) } else { None };
         let shares = panel.as_ref().map(|panel| panel.shares.clone());
         self.stream = Some(match panel {
             Some(panel) => {
@@ -70,8 +56,7 @@ impl Session {
                 if let Some(hold) = &mut self.spending.hold {
                     hold.sent(now_ms, expected_call);
                 }
-                let stream = arm.guarded(&self.firewall).stream(request);
-                directing::as_call(stream, direct.as_ref())
+                arm.guarded(&self.firewall).stream(request)
             }
         });
         self.spending.call = Some(self.call_of(arm, context_tokens, shares));
@@ -212,7 +197,7 @@ impl Session {
     }
 
     /// The machine and the tools know who is asked.
-    pub(super) fn begin_request(&mut self, arm: &Arm) {
+    fn begin_request(&mut self, arm: &Arm) {
         // Calls of an earlier round that never ran are over.
         self.gate.clear();
         self.add_next_tools();
@@ -225,13 +210,12 @@ impl Session {
     }
 
     /// The request to an arm, with the current history.
-    pub(super) fn request(&mut self, arm: &Arm, round: u32) -> ModelRequest {
+    pub(super) fn request(&mut self, arm: &Arm) -> ModelRequest {
         self.begin_request(arm);
         let tier = arm.tier();
         let mut messages = self.messages(tier);
         let tools = match (arm.tools, self.router.is_looking()) {
             (false, _) => Arc::default(),
-            (true, false) if self.turn.needs_read() => self.tools.reading(tier),
             (true, false) => self.tools.without(tier, self.turn.withheld()),
             (true, true) => {
                 messages.push(Arc::new(Message::user_text(prompt::note(several::LOOK))));
@@ -240,10 +224,6 @@ impl Session {
         };
         let tool_choice = if !self.turn.may_use_tools() || tools.is_empty() {
             ToolChoice::None
-        } else if self.turn.needs_read()
-            || (tier == Tier::Lean && round == 1 && prompt::asks_for_work(self.turn.history()))
-        {
-            ToolChoice::Required
         } else {
             ToolChoice::Auto
         };
@@ -269,7 +249,7 @@ impl Session {
         }
     }
 
-    /// The messages to send. Small models receive earlier turns in a few lines.
+    /// The messages to send: an example for a lean arm, the summary, and what was said since.
     fn messages(&mut self, tier: Tier) -> Vec<Arc<Message>> {
         let (summary, rest) = self.turn.conversation();
         let summary = summary.map(std::slice::from_ref).unwrap_or_default();
@@ -279,21 +259,11 @@ impl Session {
         } else {
             self.prompts.example(tier, self.tools.specs(tier))
         };
-        let mut messages = [example, summary].concat();
-        let start = if tier == Tier::Lean { earlier::turn_start(rest) } else { 0 };
-        let (before, turn) = rest.split_at(start);
-        match turn.split_first().filter(|_| start > 0) {
-            None => messages.extend_from_slice(rest),
-            Some((now, turn)) => {
-                messages.push(self.prompts.with_earlier(now, before, self.turn.specs()));
-                messages.extend_from_slice(turn);
-            }
-        }
-        messages
+        [example, summary, rest].concat()
     }
 
     /// Notes the request, to show what fills the window or what invalidated a cache.
-    pub(super) fn note_prefix(
+    fn note_prefix(
         &self,
         arm: &Arm,
         system: &Arc<str>,

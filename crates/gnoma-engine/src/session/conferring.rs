@@ -68,7 +68,7 @@ impl Session {
             self.wait_for(async { Awaited::Conferred(nobody, Shares::default()) });
             return;
         }
-        let mut request = self.request(&arm, self.spending.round);
+        let mut request = self.request(&arm);
         let answer = request.messages.iter().rposition(|it| it.role() == Role::Assistant);
         // Nobody is led by what the first has said.
         let own = answer.map(|at| request.messages.remove(at).text_content());

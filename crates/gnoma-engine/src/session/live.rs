@@ -274,7 +274,7 @@ impl Session {
                 self.before_stop(is_again, last_words);
             }
             Effect::Route => self.route().await?,
-            Effect::Reserve { round, may_compact } => self.reserve(round, may_compact).await?,
+            Effect::Reserve { may_compact } => self.reserve(may_compact).await?,
             Effect::CallModel { round, attempt } => self.call_model(round, attempt).await?,
             Effect::DropStream => {
                 self.stream = None;

@@ -21,8 +21,7 @@ use crate::{
 
 impl Session {
     /// Reserves what the call may take, where any of its pools has a limit.
-    pub(super) async fn reserve(&mut self, round: u32, may_compact: bool) -> Result<(), Gone> {
-        self.spending.round = round;
+    pub(super) async fn reserve(&mut self, may_compact: bool) -> Result<(), Gone> {
         self.spending.answer_tokens = None;
         self.prefix_known();
         self.tell_context().await?;

@@ -53,8 +53,6 @@ impl Call {
 pub(super) struct Spending {
     /// The call under way.
     pub(super) call: Option<Call>,
-    /// The round it belongs to.
-    pub(super) round: u32,
     /// The room that is held for it.
     pub(super) hold: Option<Hold>,
     /// Most tokens of its answer, where the room is small.
@@ -82,7 +80,6 @@ impl Spending {
     pub(super) fn new(tracker: Tracker, is_told: bool) -> Self {
         Self {
             call: None,
-            round: 0,
             hold: None,
             answer_tokens: None,
             session_micro_usd: 0,

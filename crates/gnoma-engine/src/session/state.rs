@@ -33,7 +33,6 @@ use super::{
 };
 use crate::{
     compact::Retelling,
-    context::earlier,
     gate::Gate,
     gauge::Gauge,
     persistence::Persistence,
@@ -93,9 +92,6 @@ pub(super) struct Prompts {
     made: HashMap<Tier, Arc<str>>,
     /// Kept, so that it is encoded once.
     example: Option<Vec<Arc<Message>>>,
-    /// The message with which a turn begins, how many precede it, and what a small model receives instead: kept, so
-    /// that no round costs as much as the whole conversation.
-    told: Option<(Arc<Message>, usize, Arc<Message>)>,
     /// What was sent last.
     pub(super) gauge: Arc<Gauge>,
 }
@@ -105,12 +101,7 @@ impl Prompts {
         Arc::clone(self.made.entry(tier).or_insert_with(|| (self.make)(tier).into()))
     }
 
-    /// The system prompt of a small model that is asked without tools.
-    pub(super) fn direct_system(&mut self, is_asked: bool) -> Arc<str> {
-        prompt::without_tools(&self.system(Tier::Lean), is_asked).into()
-    }
-
-    /// Messages that show a small model how it is done.
+    /// Messages that show a lean arm how it is done.
     pub(super) fn example(&mut self, tier: Tier, tools: &[Arc<ToolSpec>]) -> &[Arc<Message>] {
         match tier {
             Tier::Lean => {
@@ -119,25 +110,6 @@ impl Prompts {
             }
             Tier::Full => &[],
         }
-    }
-
-    /// What was said at the beginning of a turn, behind the turns before it.
-    pub(super) fn with_earlier(
-        &mut self,
-        now: &Arc<Message>,
-        before: &[Arc<Message>],
-        specs: &HashMap<String, Arc<ToolSpec>>,
-    ) -> Arc<Message> {
-        if let Some((known, count, told)) = &self.told
-            && Arc::ptr_eq(known, now)
-            && *count == before.len()
-        {
-            return Arc::clone(told);
-        }
-        let told = earlier::with_earlier(now, before, |name| specs.get(name).cloned());
-        let told = told.map_or_else(|| Arc::clone(now), Arc::new);
-        self.told = Some((Arc::clone(now), before.len(), Arc::clone(&told)));
-        told
     }
 }
 
@@ -194,8 +166,7 @@ impl Session {
         let Options { scope, above, spawner, measured, gauge, lifecycle, held_to, .. } = options;
         let Options { shape, thinking, forbidden, ready, .. } = options;
         let is_child = above.is_some();
-        let mut prompts =
-            Prompts { make: system, made: HashMap::new(), example: None, told: None, gauge };
+        let mut prompts = Prompts { make: system, made: HashMap::new(), example: None, gauge };
         let rights = Rights::new(mode, permissions, above);
         rights.limit_tools(held_to, forbidden, lifecycle.clone());
         let scope = scope.unwrap_or_else(|| Scope::new(id));

@@ -26,7 +26,7 @@ impl Turn {
         fx: &mut Effects,
     ) -> Phase {
         let another_call = matches!(event, StreamEvent::ToolCallStart { .. }) && answer.has_call();
-        if another_call && self.watch.small_model {
+        if another_call && self.watch.is_lean {
             fx.push(Effect::DropStream);
             answer.push(&StreamEvent::Stop(StopReason::ToolUse));
             return self.answered(attempt, answer, StopReason::ToolUse, fx);
@@ -91,8 +91,7 @@ impl Turn {
     /// The model repeats itself: its text is kept, and it receives a note.
     fn cut_short(&mut self, answer: AnswerDraft, fx: &mut Effects) -> Phase {
         self.keep(answer, fx);
-        let note = self.watch.looped();
-        match self.correct(note) {
+        match self.correct(prompt::REPETITION.to_owned()) {
             Ok(()) => self.call_model(fx),
             Err(stuck) => self.end(Outcome::Stuck { what: stuck }, fx),
         }
@@ -102,7 +101,7 @@ impl Turn {
         &mut self,
         attempt: u32,
         answer: AnswerDraft,
-        mut stop: StopReason,
+        stop: StopReason,
         fx: &mut Effects,
     ) -> Phase {
         if let Some(error) = self.no_answer(attempt, &answer, stop) {
@@ -119,9 +118,6 @@ impl Turn {
         let message = if stop == StopReason::ToolUse {
             let mut response = answer.finish();
             mend(&mut response, &self.specs);
-            if self.says_again(&mut response) {
-                stop = StopReason::EndTurn;
-            }
             self.keep_response(response, fx)
         } else {
             self.keep(answer, fx)
@@ -192,25 +188,6 @@ impl Turn {
         self.finish(Outcome::Failed { error, kept_partial }, fx)
     }
 
-    /// A small model that says word by word what it said before has answered: what it calls beside is
-    /// left out.
-    fn says_again(&mut self, response: &mut Response) -> bool {
-        let text = response.content.iter().filter_map(|block| match block {
-            Content::Text(text) => Some(text.text.as_str()),
-            Content::Image(_)
-            | Content::Thinking(_)
-            | Content::RedactedThinking(_)
-            | Content::ToolCall(_)
-            | Content::ToolResult(_) => None,
-        });
-        let is_again =
-            self.watch.small_model && self.watch.small.says_again(&text.collect::<String>());
-        if is_again {
-            response.content.retain(|block| !matches!(block, Content::ToolCall(_)));
-        }
-        is_again
-    }
-
     fn continue_cut(&mut self, in_call: bool, fx: &mut Effects) -> Phase {
         if self.answers.continuations == self.limits.continuations {
             let text = format!(
@@ -227,19 +204,9 @@ impl Turn {
         self.call_model(fx)
     }
 
-    /// The model says that it is done; it may have to be told otherwise.
+    /// The model says that it is done.
     fn ended(&mut self, message: Option<&Message>, stop: StopReason, fx: &mut Effects) -> Phase {
         let text = message.map(Message::text_content).unwrap_or_default();
-        if stop == StopReason::EndTurn
-            && let Some(note) = self.watch.contradicts(&text)
-            && self.correct(note).is_ok()
-        {
-            return self.call_model(fx);
-        }
-        if let Some(command) = self.watch.red_claim(&text) {
-            let text = format!("the last run of `{command}` failed, but the answer claims success");
-            fx.push(Effect::Emit(Event::Notice { level: NoticeLevel::Warning, text }));
-        }
         if let Some(why) = prompt::without_answer(stop, message) {
             let (level, text) = (NoticeLevel::Warning, why.to_owned());
             fx.push(Effect::Emit(Event::Notice { level, text }));

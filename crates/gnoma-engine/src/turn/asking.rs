@@ -85,9 +85,6 @@ impl Turn {
             self.append(Message::user_text(prompt::note(&notes.join("\n"))), fx);
         }
         let is_heard = !said.is_empty();
-        if is_heard {
-            self.hear(&said, false);
-        }
         for message in said {
             self.append(message, fx);
         }
@@ -143,7 +140,7 @@ impl Turn {
         may_compact: bool,
         fx: &mut Effects,
     ) -> Phase {
-        fx.push(Effect::Reserve { round: self.rounds, may_compact });
+        fx.push(Effect::Reserve { may_compact });
         Phase::Reserving { attempt }
     }
 

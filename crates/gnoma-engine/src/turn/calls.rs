@@ -15,7 +15,7 @@ use super::{
     protocol::{Effect, Input, Verdict},
     watch::Advice,
 };
-use crate::{context::earlier, direct, planned};
+use crate::{planned, prompt};
 
 impl Turn {
     pub(super) fn run_calls(&mut self, message: Option<&Message>, fx: &mut Effects) -> Phase {
@@ -28,26 +28,10 @@ impl Turn {
                 self.settle(&mut batch, &call.id, ToolOutcome::failed(why), 0, fx);
             }
         }
-        if self.watch.small_model {
-            for call in batch.unfinished() {
-                let spec = self.specs.get(&call.name).map(AsRef::as_ref);
-                let why = self.watch.small.forbids(spec).map(str::to_owned);
-                if let Some(why) = why.or_else(|| self.loses_text(&call)) {
-                    self.settle(&mut batch, &call.id, ToolOutcome::failed(why), 0, fx);
-                }
-            }
-        }
         for (call, why) in batch.refuse(&self.specs, self.limits.calls_per_round) {
             self.settle(&mut batch, &call.id, ToolOutcome::failed(why), 0, fx);
         }
         self.advance(batch, fx)
-    }
-
-    /// Why a change is not made: it would leave out text that the model was shown.
-    fn loses_text(&self, call: &ToolCall) -> Option<String> {
-        let (_, rest) = self.conversation();
-        let turn = rest.get(earlier::turn_start(rest)..)?;
-        direct::refusal(turn, &self.specs, call)
     }
 
     /// Takes a fact about one of the calls. Gives the outcome of a check that is over with it.
@@ -250,13 +234,10 @@ impl Turn {
         if let Some(what) = self.stuck.take() {
             return self.end(Outcome::Stuck { what }, fx);
         }
-        if let Some(note) = self.watch.reads_first() {
-            self.notes.push(note);
-        }
         if let Some(what) = self.watch.stuck() {
             let text = format!("{what}; asking the model for its answer");
             fx.push(Effect::Emit(Event::Notice { level: NoticeLevel::Warning, text }));
-            self.notes.push(self.watch.last_words());
+            self.notes.push(prompt::LAST_WORDS.to_owned());
             self.stuck = Some(what);
         }
         self.call_model(fx)

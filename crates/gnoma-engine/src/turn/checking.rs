@@ -104,6 +104,7 @@ impl Turn {
         (self.rounds, self.most_rounds, self.checks) = (0, 0, 0);
         self.delivery = Delivery::Direct;
         self.usage = Usage::default();
+        self.watch = Watch::default();
         self.enter(SessionState::Active, fx);
         let outcome = Outcome::Complete { stop: StopReason::EndTurn };
         let name = self.name_of_proof();
@@ -136,13 +137,16 @@ impl Turn {
             }
             Proven::Nothing(why) => self.found(outcome, Finding::nobody(&why), fx),
             Proven::Wrong(finding) => self.found(outcome, finding, fx),
-            Proven::Right => match proof.next(&self.name_of_proof()) {
-                Ok((proof, call)) => {
-                    fx.push(Effect::Judge(call));
-                    Phase::Proving(outcome, proof)
+            Proven::Right => {
+                self.watch.check_passed(proof.command());
+                match proof.next(&self.name_of_proof()) {
+                    Ok((proof, call)) => {
+                        fx.push(Effect::Judge(call));
+                        Phase::Proving(outcome, proof)
+                    }
+                    Err(commands) => self.found(outcome, Finding::passed(&commands), fx),
                 }
-                Err(commands) => self.found(outcome, Finding::passed(&commands), fx),
-            },
+            }
         }
     }
 

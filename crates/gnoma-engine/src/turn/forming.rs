@@ -29,11 +29,6 @@ impl Turn {
         self.answers.shaping.is_some()
     }
 
-    /// The JSON schema that answers must fit.
-    pub(crate) fn answer_schema(&self) -> Option<&Arc<RawJson>> {
-        Some(&self.answers.shaping.as_ref()?.shape.text)
-    }
-
     /// The form that the call that was just wanted asks for.
     pub(crate) fn format(&self) -> Option<AnswerFormat> {
         let shaping = self.answers.shaping.as_ref()?;

@@ -130,7 +130,7 @@ impl Walk {
         let call = CallId::new(format!("c{call}"));
         let wishes = [
             Effect::Route,
-            Effect::Reserve { round: 1, may_compact: true },
+            Effect::Reserve { may_compact: true },
             Effect::FailOver {
                 error: failure(ErrorKind::ContextTooLong),
                 attempt: 1,
@@ -183,7 +183,7 @@ impl Walk {
             (Effect::Route, 1) => Input::Routed(Ok(Delivery::Conferred)),
             (Effect::Route, 2) => Input::Routed(Ok(Delivery::Checked)),
             (Effect::Route, _) => Input::Routed(Ok(Delivery::Direct)),
-            (Effect::Reserve { may_compact: true, .. }, 0) => Input::Reserved(Room::Filled),
+            (Effect::Reserve { may_compact: true }, 0) => Input::Reserved(Room::Filled),
             (Effect::Reserve { .. }, 1) if self.dice.one_in(2) => {
                 Input::Reserved(Room::Denied(failure(ErrorKind::Quota)))
             }

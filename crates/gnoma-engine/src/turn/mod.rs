@@ -43,7 +43,6 @@ mod prompting;
 mod proof;
 mod protocol;
 mod shaping;
-mod small;
 mod stopping;
 mod told;
 mod watch;
@@ -255,32 +254,16 @@ impl Turn {
         self.stuck.is_none() && !self.wants_shape()
     }
 
-    /// Whether the call that was just wanted has to read something first.
-    pub(crate) fn needs_read(&self) -> bool {
-        self.watch.needs_read()
-    }
-
     /// A tool that the call that was just wanted does not get.
     pub(crate) fn withheld(&self) -> Option<&str> {
         self.watch.withheld()
     }
 
-    /// Who answers the call that was just wanted, and whether it is a small model: of its answer
-    /// only the first tool call counts, because it writes several with invented results in between.
-    pub(crate) fn answered_by(&mut self, origin: ModelRef, small_model: bool) {
+    /// Sets who answers the call that was just wanted, and whether that arm has the lean tool set: of its answer
+    /// only the first tool call counts, because such models write several with invented results in between.
+    pub(crate) fn answered_by(&mut self, origin: ModelRef, is_lean: bool) {
         self.origin = Some(origin);
-        self.watch.small_model = small_model;
-    }
-
-    /// A file that was named to a small model and is there, or that it is probably asked `about`: gnoma
-    /// reads it before it asks.
-    pub(crate) fn looks_at(
-        &mut self,
-        is_there: impl Fn(&str) -> bool,
-        is_folder: impl Fn(&str) -> bool,
-        about: impl Fn(&str) -> Option<String>,
-    ) -> Option<String> {
-        self.watch.small.looks_at(is_there, is_folder, about)
+        self.watch.is_lean = is_lean;
     }
 
     /// An agent answers the call that was just wanted: each of its steps takes a round.

@@ -17,7 +17,7 @@ use super::{
     prompting::{Filling, Preparing, Unfilled},
     protocol::{Effect, StepCommand},
 };
-use crate::{context::earlier, prompt};
+use crate::prompt;
 
 /// How often in a row, without a call in between, a model that wants to stop is asked to continue.
 const MAX_KEPT_GOING: u32 = 8;
@@ -55,19 +55,11 @@ impl Turn {
         }
         // Before what was said, so that the person has the last word.
         self.tell_news(fx);
-        self.hear(&ready, true);
         for message in ready {
             self.append(message, fx);
         }
         fx.push(Effect::Route);
         Phase::Routing
-    }
-
-    /// What was said is noted for a model that has to be watched by it.
-    pub(super) fn hear(&mut self, said: &[Message], is_first: bool) {
-        let text: Vec<String> = said.iter().map(Message::text_content).collect();
-        let last_file = earlier::last_file(&self.history);
-        self.watch.small.hear(&text.join("\n"), is_first, last_file);
     }
 
     fn go_on_with(&mut self, ready: Vec<Message>, fx: &mut Effects) -> Phase {

@@ -232,8 +232,6 @@ pub(crate) enum Effect {
     Route,
     /// Make room for a call; [`Input::Reserved`].
     Reserve {
-        /// Number of the round, from 1.
-        round: u32,
         /// The conversation may be compacted first if it fills the window.
         may_compact: bool,
     },

@@ -4,7 +4,7 @@ use std::{mem, sync::Arc};
 
 use gnoma_core::{
     Event, Message, ToolOutcome, ToolResult,
-    session::{Outcome, SessionState},
+    session::{NoticeLevel, Outcome, SessionState},
     tool::INTERRUPTED,
 };
 
@@ -115,6 +115,13 @@ impl Turn {
         let undelivered = mem::take(&mut self.queued).into_iter().map(Arc::new).collect();
         let (rounds, usage) = (self.rounds, self.usage);
         let (outcome, answer) = self.in_its_shape(outcome);
+        if matches!(outcome, Outcome::Complete { .. })
+            && let Some(command) = self.watch.take_red_check()
+        {
+            let (level, text) =
+                (NoticeLevel::Warning, format!("the last run of `{command}` failed"));
+            fx.push(Effect::Emit(Event::Notice { level, text }));
+        }
         fx.push(Effect::Emit(Event::TurnEnded { outcome, rounds, usage, undelivered, answer }));
         self.enter(SessionState::Idle, fx);
         Phase::Idle

@@ -100,23 +100,62 @@ fn thousands_of_calls_are_answered_and_few_are_run() {
     assert_paired(turn.history(), false);
 }
 
+fn run_check(turn: &mut Turn, id: &str, exit_code: i32) {
+    let report = Some(CommandReport {
+        command: "cargo test".into(),
+        exit_code: Some(exit_code),
+        walled: None,
+    });
+    let ended = ToolOutcome::Done(ToolOutput { report, ..ToolOutput::text("output") });
+    feed(turn, call(0, id, "bash", &format!("{{\"command\":\"{id}\"}}")));
+    let ended = Input::ToolDone(CallId::new(id), ended, 1);
+    feed(turn, [stop(StopReason::ToolUse), allow(id), ended]);
+}
+
 #[test]
-fn a_claim_against_a_red_check_is_held_against_the_model_once() {
+fn turn_whose_last_check_failed_ends_with_a_warning_whatever_the_answer_says() {
+    const WARNING: &str = "the last run of `cargo test` failed";
+    for answer in ["Done, all tests pass.", "Die Tests laufen noch nicht."] {
+        let mut turn = started(Limits::default());
+        run_check(&mut turn, "a", 101);
+        let fx = feed(&mut turn, [text(answer), stop(StopReason::EndTurn)]);
+        assert_eq!(notices(&fx), [WARNING]);
+        assert!(matches!(outcome(&fx), Some(Outcome::Complete { .. })));
+        let fx = feed(&mut turn, [Input::Say(Message::user_text("thanks"))]);
+        assert!(notices(&fx).is_empty(), "{fx:?}");
+    }
     let mut turn = started(Limits::default());
-    feed(&mut turn, call(0, "a", "bash", "{}"));
-    let report =
-        Some(CommandReport { command: "cargo test".into(), exit_code: Some(101), walled: None });
-    let red = ToolOutcome::Failed(ToolOutput { report, ..ToolOutput::text("FAILED") });
-    feed(
-        &mut turn,
-        [stop(StopReason::ToolUse), allow("a"), Input::ToolDone(CallId::new("a"), red, 1)],
-    );
-    let fx = feed(&mut turn, [text("Done, all tests pass."), stop(StopReason::EndTurn)]);
-    assert!(fx.contains(&Effect::CallModel { round: 3, attempt: 1 }), "{fx:?}");
-    let fx = feed(&mut turn, [text("Done, all tests pass."), stop(StopReason::EndTurn)]);
-    assert!(matches!(outcome(&fx), Some(Outcome::Complete { .. })));
-    let warned = |effect: &Effect| matches!(effect, Effect::Emit(Event::Notice { .. }));
-    assert!(fx.iter().any(warned));
+    run_check(&mut turn, "a", 101);
+    run_check(&mut turn, "b", 0);
+    let fx = feed(&mut turn, [text("Fixed."), stop(StopReason::EndTurn)]);
+    assert!(notices(&fx).is_empty(), "{fx:?}");
+}
+
+#[test]
+fn check_of_the_project_that_passes_clears_a_failed_one() {
+    for passes in [true, false] {
+        let mut turn = delivering(Limits::default(), Delivery::Checked);
+        run_check(&mut turn, "a", 101);
+        feed(&mut turn, [text("Done."), stop(StopReason::EndTurn)]);
+        let commands = vec!["cargo test".to_owned()];
+        let checks = Checks { tool: "bash".into(), commands, else_review: false };
+        let fx = feed(&mut turn, [Input::Prove(checks)]);
+        let judged = fx.iter().find_map(|effect| match effect {
+            Effect::Judge(call) => Some(call.id.clone()),
+            _ => None,
+        });
+        let check = judged.unwrap();
+        let report = CommandReport {
+            command: "cargo test".into(),
+            exit_code: Some(i32::from(!passes)),
+            walled: None,
+        };
+        let ended = ToolOutput { report: Some(report), ..ToolOutput::text("output") };
+        let ended = Input::ToolDone(check.clone(), ToolOutcome::Done(ended), 1);
+        feed(&mut turn, [allow(check.as_str()), ended]);
+        let fx = feed(&mut turn, [Input::Checked(Checked::Deliver)]);
+        assert_eq!(notices(&fx).is_empty(), passes, "{fx:?}");
+    }
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Turns, step by step.
 
 mod failures;
+mod lean;
 mod limits;
-mod small;
 mod step_commands;
 pub(super) mod steps;
 

@@ -1,0 +1,43 @@
+//! What differs for arms with the lean tool set.
+
+use gnoma_core::{StopReason, ToolOutcome};
+
+use super::steps::*;
+use crate::turn::*;
+
+fn lean_turn() -> Turn {
+    let mut turn = started(Limits::default());
+    turn.answered_by(ModelRef { provider: "p".into(), model: "m".into() }, true);
+    turn
+}
+
+fn run_call(turn: &mut Turn, id: &str, name: &str, arguments: &str, result: &str) {
+    feed(turn, call(0, id, name, arguments));
+    let ended = Input::ToolDone(CallId::new(id), ToolOutcome::done(result), 1);
+    feed(turn, [stop(StopReason::ToolUse), allow(id), ended]);
+}
+
+#[test]
+fn second_call_in_one_answer_is_not_waited_for() {
+    let mut turn = lean_turn();
+    feed(&mut turn, call(0, "a", "read", "{}"));
+    let fx = feed(&mut turn, call(1, "b", "edit", "{}").into_iter().take(1));
+    assert!(fx.contains(&Effect::DropStream));
+    assert_eq!(judges(&fx), 1);
+    feed(&mut turn, [allow("a"), done("a", "out")]);
+    assert_paired(turn.history(), false);
+}
+
+#[test]
+fn tool_that_was_called_twice_alike_is_withheld_for_a_round() {
+    let mut turn = lean_turn();
+    for (id, withheld) in [("a", None), ("b", Some("bash"))] {
+        run_call(&mut turn, id, "bash", r#"{"command":"python3 m.py"}"#, "ok");
+        assert_eq!(turn.withheld(), withheld);
+        assert!(turn.may_use_tools());
+    }
+    run_call(&mut turn, "c", "read", r#"{"path":"m.py"}"#, "x");
+    assert_eq!(turn.withheld(), None, "it is back");
+    run_call(&mut turn, "d", "bash", r#"{"command":"python3 m.py"}"#, "ok");
+    assert!(!turn.may_use_tools(), "the third is the last");
+}

@@ -108,7 +108,8 @@ pub(crate) fn about(folder: &Path, text: &str) -> Option<String> {
     let least = MIN_FOUND.min(wanted.len()).max(1);
     let found = files(folder).into_iter().filter_map(|path| {
         let text = fs::read_to_string(folder.join(&path)).ok()?;
-        let here: BTreeSet<String> = words(&text).into_iter().chain(words(&path)).collect();
+        let here: BTreeSet<String> =
+            gnoma_core::sort::set(words(&text).into_iter().chain(words(&path)));
         let is_here = |word: &&String| {
             // "How often does it ring?" is about what rings.
             let stem =
@@ -116,7 +117,7 @@ pub(crate) fn about(folder: &Path, text: &str) -> Option<String> {
             here.range(stem.to_owned()..).next().is_some_and(|it| it.starts_with(stem))
         };
         let count = wanted.iter().filter(is_here).count();
-        let defined: BTreeSet<String> = text.lines().filter_map(defines).collect();
+        let defined: BTreeSet<String> = gnoma_core::sort::set(text.lines().filter_map(defines));
         let defines = wanted.iter().filter(|word| defined.contains(*word)).count();
         (defines > 0 || count >= least).then_some(((defines, count), path))
     });

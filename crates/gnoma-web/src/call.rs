@@ -38,7 +38,8 @@ pub(crate) fn message(body: &[u8]) -> Result<ClientMessage, (RequestId, RequestE
     struct Numbered {
         id: RequestId,
     }
-    gnoma_core::json::from_bytes(body).map_err(|error| {
+    let text = std::str::from_utf8(body).map_err(serde::de::Error::custom);
+    text.and_then(ClientMessage::from_json).map_err(|error| {
         let id = gnoma_core::json::from_bytes(body).map_or(RequestId(0), |Numbered { id }| id);
         (id, malformed(&error.to_string()))
     })

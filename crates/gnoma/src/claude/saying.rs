@@ -1,6 +1,6 @@
 //! What the program writes, line by line, and the turns that it begins.
 
-use gnoma_core::protocol::Request;
+use gnoma_core::{protocol::Request, task::boxed};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -90,7 +90,7 @@ impl Drive {
         }
         let Openable { host, program, spec, in_program, .. } = &self.openable;
         let (host, program) = (host.clone(), program.clone());
-        self.ways.opening.spawn(open::open(host, program, spec.clone(), in_program.clone()));
+        self.ways.opening.spawn(boxed(open::open(host, program, spec.clone(), in_program.clone())));
     }
 
     pub(super) fn opened(&mut self, opened: Result<OpenSession, String>) -> Result<(), Gone> {

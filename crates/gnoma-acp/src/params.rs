@@ -185,7 +185,7 @@ impl Params {
         if params.get().starts_with('[') {
             return Err(RpcError::params("`params` is an array; send an object"));
         }
-        serde_json::from_str(params.get())
+        gnoma_core::json::from_str(params.get())
             .map_err(|why| RpcError::params(format!("the parameters cannot be read: {why}")))
     }
 

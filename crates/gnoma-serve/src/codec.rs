@@ -269,7 +269,7 @@ fn utf8(bytes: &[u8]) -> Result<&str, String> {
 /// All that is stored or sent is read from text, never from bytes or a tree as well: each way would be another
 /// copy of the code for every type.
 fn text<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
-    serde_json::from_str(text).map_err(|error| error.to_string())
+    gnoma_core::json::from_str(text).map_err(|error| error.to_string())
 }
 
 fn malformed(why: impl Into<String>) -> RequestError {

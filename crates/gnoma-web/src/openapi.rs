@@ -23,7 +23,7 @@ const NOT_CARRIED: [&str; 8] = [
 /// # Errors
 /// It is not that schema.
 pub fn openapi(schema: &str, version: &str) -> Result<String, serde_json::Error> {
-    let mut schema: Value = serde_json::from_str(schema)?;
+    let mut schema: Value = gnoma_core::json::from_str(schema)?;
     let types = schema.get_mut("$defs").map(Value::take).unwrap_or_default();
     let mut paths = fixed();
     let requests = types.pointer("/Request/oneOf").and_then(Value::as_array);

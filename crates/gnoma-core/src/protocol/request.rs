@@ -42,7 +42,7 @@ impl ClientMessage {
     /// # Errors
     /// The text is not JSON, or something else.
     pub fn from_json(text: &str) -> Result<Self, serde_json::Error> {
-        serde_json::from_str(text)
+        crate::json::from_str(text)
     }
 }
 

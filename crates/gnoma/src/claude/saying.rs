@@ -32,7 +32,7 @@ impl Drive {
         if line.trim().is_empty() {
             return Ok(());
         }
-        let message: Value = match serde_json::from_str(&line) {
+        let message: Value = match gnoma_core::json::from_str(&line) {
             Ok(message) => message,
             Err(error) => {
                 report::say(format_args!("gnoma: a line of standard input is not JSON: {error}"));

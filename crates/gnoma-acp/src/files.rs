@@ -57,5 +57,5 @@ pub(crate) fn text(answer: &RawValue) -> Option<String> {
     struct ShownFile {
         content: String,
     }
-    serde_json::from_str(answer.get()).ok().map(|ShownFile { content }| content)
+    gnoma_core::json::from_str(answer.get()).ok().map(|ShownFile { content }| content)
 }

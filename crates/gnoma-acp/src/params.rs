@@ -1,7 +1,7 @@
 //! The parameters of all methods. Each method takes those that it needs; what else there is is passed
 //! over.
 
-use std::{collections::BTreeMap, fmt, marker::PhantomData, path::PathBuf};
+use std::{fmt, marker::PhantomData, path::PathBuf};
 
 use gnoma_core::protocol::{ClientServer, Environment, ServerAddress};
 use serde::{
@@ -185,7 +185,7 @@ impl Params {
         if params.get().starts_with('[') {
             return Err(RpcError::params("`params` is an array; send an object"));
         }
-        serde_json::from_str(params.get())
+        gnoma_core::json::from_str(params.get())
             .map_err(|why| RpcError::params(format!("the parameters cannot be read: {why}")))
     }
 
@@ -259,7 +259,7 @@ fn tool_name(name: &str) -> String {
 
 fn variables(pairs: Vec<NameValue>) -> Environment {
     let pairs = pairs.into_iter().map(|NameValue { name, value }| (name, value));
-    Environment::new(pairs.collect::<BTreeMap<_, _>>())
+    Environment::new(gnoma_core::sort::map(pairs))
 }
 
 #[cfg(test)]

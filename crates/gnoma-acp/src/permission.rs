@@ -162,7 +162,7 @@ pub(crate) fn answer(offers: &Offers, result: Result<&RawValue, &str>) -> Permis
     let Ok(result) = result else { return deny("the client could not ask the person") };
     match offers {
         Offers::Options(answers) => {
-            let Ok(Permitted { outcome }) = serde_json::from_str(result.get()) else {
+            let Ok(Permitted { outcome }) = gnoma_core::json::from_str(result.get()) else {
                 return deny("the client's answer could not be read");
             };
             let place = outcome.option_id.as_deref().and_then(|id| id.parse::<usize>().ok());
@@ -170,7 +170,7 @@ pub(crate) fn answer(offers: &Offers, result: Result<&RawValue, &str>) -> Permis
             chosen.and_then(|place| answers.get(place).cloned()).unwrap_or_else(|| deny(""))
         }
         Offers::Form => {
-            let Ok(Elicited { action, content }) = serde_json::from_str(result.get()) else {
+            let Ok(Elicited { action, content }) = gnoma_core::json::from_str(result.get()) else {
                 return deny("the client's answer could not be read");
             };
             let content = content.filter(|_| action == "accept").unwrap_or_default();

@@ -103,7 +103,7 @@ pub(crate) fn set_option(
     let (id, session) = state.open(params.session()?)?;
     let option = params.config_id.as_deref().ok_or_else(|| missing("configId"))?;
     let value = params.value.as_ref().ok_or_else(|| missing("value"))?;
-    let value: String = serde_json::from_str(value.get())
+    let value: String = gnoma_core::json::from_str(value.get())
         .map_err(|_| RpcError::params(format!("the value of `{option}` is not a string")))?;
     let (wanted, option) = match config::chosen(&session.view, option, &value)? {
         Chosen::Mode(mode) => (Request::SetMode { mode }, SetOption::Mode(mode)),

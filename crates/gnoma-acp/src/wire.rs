@@ -133,7 +133,7 @@ pub fn decode(line: &Line) -> Result<Option<Incoming>, Unreadable> {
             Err(why) => unparsed(format!("the message is not JSON: {why}")),
         });
     }
-    match serde_json::from_str::<RpcFrame<'_>>(text) {
+    match gnoma_core::json::from_str::<RpcFrame<'_>>(text) {
         Ok(frame) => message(&frame).map(Some),
         Err(why) if why.classify() == Category::Data => {
             Err(invalid(format!("the message is not a request: {why}")))
@@ -171,7 +171,7 @@ fn message(frame: &RpcFrame<'_>) -> Result<Incoming, Unreadable> {
         }
         return Ok(response(frame));
     };
-    let Ok(method) = serde_json::from_str::<String>(method.get()) else {
+    let Ok(method) = gnoma_core::json::from_str::<String>(method.get()) else {
         return Err(wrong("`method` is not a string"));
     };
     let params = frame.params.map(RawValue::to_owned);

@@ -236,8 +236,11 @@ impl Report {
     pub(crate) fn unset_in(&self, table: &str) -> BTreeMap<String, String> {
         let within = KeyPath::dotted(table);
         let keys = self.unset.iter().filter(|(key, _)| key.is_within(&within));
-        keys.filter_map(|(key, variable)| Some((key.last_name()?.to_owned(), variable.clone())))
-            .collect()
+        gnoma_core::sort::map(
+            keys.filter_map(|(key, variable)| {
+                Some((key.last_name()?.to_owned(), variable.clone()))
+            }),
+        )
     }
 
     /// How many of them are errors; exact as long as it is small.

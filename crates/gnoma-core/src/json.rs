@@ -4,10 +4,25 @@
 //! keys, change numbers and break prompt caches. Faulty arguments are repaired, secrets in them are restored, and a
 //! vendor's wire may adapt schemas.
 
+mod by_name;
+
 use std::{borrow::Cow, fmt};
 
 use serde::{Deserialize, Serialize, de::Error};
 use serde_json::value::RawValue;
+
+use self::by_name::ByName;
+
+/// Reads a value from a JSON document. Structs are read from objects alone.
+///
+/// # Errors
+/// When the text is not JSON, or not a `T`.
+pub fn from_str<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, serde_json::Error> {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let value = T::deserialize(ByName(&mut reader))?;
+    reader.end()?;
+    Ok(value)
+}
 
 /// Reads a value from the bytes of a JSON document.
 ///
@@ -17,7 +32,7 @@ use serde_json::value::RawValue;
 /// # Errors
 /// When the bytes are not UTF-8, not JSON, or not a `T`.
 pub fn from_bytes<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, serde_json::Error> {
-    serde_json::from_str(std::str::from_utf8(bytes).map_err(Error::custom)?)
+    from_str(std::str::from_utf8(bytes).map_err(Error::custom)?)
 }
 
 /// Reads a JSON document that a person has written: with a byte order mark, comments, and commas behind the last item.
@@ -26,12 +41,12 @@ pub fn from_bytes<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, serde_js
 /// What is wrong, with its line and column.
 pub fn from_hand<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, serde_json::Error> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let first = match serde_json::from_str(text) {
+    let first = match from_str(text) {
         Ok(value) => return Ok(value),
         Err(error) => error,
     };
     let plain = without_comments(text);
-    if plain == text { Err(first) } else { serde_json::from_str(&plain) }
+    if plain == text { Err(first) } else { from_str(&plain) }
 }
 
 /// JSON with blanks in place of comments and of commas behind the last item, so that lines and columns stay.
@@ -231,6 +246,82 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Part<'a> {
+        #[serde(borrow)]
+        words: Cow<'a, str>,
+        count: Option<u32>,
+    }
+
+    #[expect(dead_code, reason = "compared as it is shown")]
+    #[derive(Debug, Deserialize)]
+    enum Kind<'a> {
+        Bare,
+        #[serde(borrow)]
+        One(Part<'a>),
+        Two(Part<'a>, Vec<Part<'a>>),
+        Named {
+            parts: Vec<(u8, Part<'a>)>,
+            raw: &'a RawValue,
+        },
+    }
+
+    #[expect(dead_code, reason = "compared as it is shown")]
+    #[derive(Debug, Deserialize)]
+    #[serde(tag = "kind")]
+    enum Tagged<'a> {
+        #[serde(borrow)]
+        Part(Part<'a>),
+    }
+
+    /// Both readers say the same of a text: the same value, or the same fault in the same place.
+    fn agrees<'a, T: fmt::Debug + Deserialize<'a>>(text: &'a str) {
+        let (ours, theirs) = (from_str::<T>(text), serde_json::from_str::<T>(text));
+        assert_eq!(format!("{ours:?}"), format!("{theirs:?}"), "{text}");
+    }
+
+    #[test]
+    fn values_and_faults_are_those_of_serde_json() {
+        const PART: &str = r#"{"words": "a\n", "count": 3}"#;
+        for text in [
+            PART,
+            r#"{"words": "a"}"#,
+            r#"{"words": "a", "count": null}"#,
+            r#"{"count": 1}"#,
+            r#"{"words": "a", "other": 1}"#,
+            r#"{"words": "a", "words": "b"}"#,
+            r#"{"words": 5}"#,
+            r#"{"words": "a", "count": -1}"#,
+            r#"{"words": "a"} x"#,
+            r#"{"words": "a""#,
+            "7",
+            "",
+        ] {
+            agrees::<Part<'_>>(text);
+            agrees::<Option<Part<'_>>>(text);
+            agrees::<Vec<Part<'_>>>(&format!("[{text}, {text}]"));
+            agrees::<std::collections::BTreeMap<String, Part<'_>>>(&format!("{{\"k\": {text}}}"));
+            agrees::<Kind<'_>>(&format!("{{\"One\": {text}}}"));
+            agrees::<Kind<'_>>(&format!("{{\"Two\": [{text}, [{text}]]}}"));
+            agrees::<Kind<'_>>(&format!(
+                "{{\"Named\": {{\"parts\": [[1, {text}]], \"raw\": {text}}}}}"
+            ));
+            agrees::<Tagged<'_>>(&format!("{{\"kind\": \"Part\", \"words\": {text}}}"));
+        }
+        for text in ["\"Bare\"", "{\"Bare\": null}", "{\"Other\": 1}", "{}"] {
+            agrees::<Kind<'_>>(text);
+        }
+        agrees::<Tagged<'_>>(r#"{"kind": "Part", "words": "w"}"#);
+    }
+
+    #[test]
+    fn a_struct_is_not_read_from_an_array() {
+        assert!(serde_json::from_str::<Part<'_>>(r#"["a", 1]"#).is_ok());
+        let fault = from_str::<Part<'_>>(r#"["a", 1]"#).unwrap_err().to_string();
+        assert!(fault.starts_with("invalid type: sequence, expected struct Part"), "{fault}");
+    }
 
     #[test]
     fn json_as_people_write_it_is_read() {

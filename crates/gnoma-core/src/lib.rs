@@ -40,6 +40,7 @@ pub mod store;
 pub mod stream;
 pub mod suggest;
 pub mod system_error;
+pub mod task;
 pub mod terminal_text;
 mod thinking;
 pub mod tool;

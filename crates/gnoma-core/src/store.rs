@@ -138,6 +138,16 @@ pub enum Record {
     },
 }
 
+impl Record {
+    /// Reads a record as it is stored. The reader is compiled here, once, and not in each crate that calls it.
+    ///
+    /// # Errors
+    /// The text is not JSON, or something else.
+    pub fn from_json(text: &str) -> Result<Self, serde_json::Error> {
+        crate::json::from_str(text)
+    }
+}
+
 /// One node of a session's tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -5,7 +5,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use gnoma_core::{Event, Message, session::SessionState, store::Durability};
+use gnoma_core::{Event, Message, session::SessionState, store::Durability, task::boxed};
 use gnoma_guard::firewall::Firewall;
 use tokio::{sync::mpsc, task::JoinSet, time::timeout};
 
@@ -118,7 +118,7 @@ impl Persistence {
         if std::mem::take(&mut self.has_written)
             && let Some(files) = self.files.clone()
         {
-            self.closing.spawn(async move { files.keep_after_turn().await });
+            self.closing.spawn(boxed(async move { files.keep_after_turn().await }));
         }
     }
 

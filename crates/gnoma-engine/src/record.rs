@@ -21,6 +21,7 @@ use gnoma_core::{
         Durability, EntryId, NewEntry, NewSession, PageRequest, Parent, Record, SessionId,
         SessionStore, StoreError, StoreErrorKind,
     },
+    task::boxed,
     tool::ON_TRIAL,
 };
 use tokio::{
@@ -89,7 +90,7 @@ impl Recorder {
         let (queue, jobs) = mpsc::channel(MAX_QUEUED);
         let asides = options.asides.clone();
         let mut writer = JoinSet::new();
-        writer.spawn(Writer::new(options).work(jobs));
+        writer.spawn(boxed(Writer::new(options).work(jobs)));
         Self {
             ink: Ink(queue),
             stored,

@@ -51,7 +51,7 @@ pub fn arguments(text: &str) -> Option<RawJson> {
         return None;
     }
     let text = unwrapped(text);
-    if serde_json::from_str::<&RawValue>(&text).is_ok() {
+    if gnoma_core::json::from_str::<&RawValue>(&text).is_ok() {
         return sound(&text);
     }
     let text = without_fence(&text);
@@ -64,7 +64,7 @@ pub fn arguments(text: &str) -> Option<RawJson> {
 fn unwrapped(text: &str) -> Cow<'_, str> {
     let mut text = Cow::Borrowed(text);
     for _ in 0..MAX_WRAPPINGS {
-        match serde_json::from_str::<String>(&text) {
+        match gnoma_core::json::from_str::<String>(&text) {
             Ok(inner) => text = Cow::Owned(inner),
             Err(_) => break,
         }
@@ -204,7 +204,7 @@ impl<'a> Mender<'a> {
             self.out.push_str(json);
             return Some(());
         }
-        serde_json::from_str::<serde_json::Number>(word).ok()?;
+        gnoma_core::json::from_str::<serde_json::Number>(word).ok()?;
         self.out.push_str(word);
         (!self.rest.is_empty()).then_some(())
     }

@@ -27,7 +27,7 @@ pub(crate) fn literals(json: &str) -> impl Iterator<Item = Range<usize>> + '_ {
 /// What the inside of a string literal says; `None` when it is no valid one.
 pub(crate) fn decode(literal: &str) -> Option<String> {
     if literal.contains('\\') {
-        serde_json::from_str(&format!("\"{literal}\"")).ok()
+        gnoma_core::json::from_str(&format!("\"{literal}\"")).ok()
     } else {
         Some(literal.to_owned())
     }

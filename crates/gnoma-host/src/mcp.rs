@@ -13,6 +13,7 @@ use gnoma_core::{
     Secret, Tool, duration,
     info::CommandInfo,
     protocol::{ClientServer, Environment, ServerAddress},
+    task::boxed,
 };
 use gnoma_engine::ToolUpdates;
 use gnoma_extend::mcp::{
@@ -107,7 +108,7 @@ pub(crate) fn follow(
     let mut offers = servers.offers(own);
     let glance = servers.glance();
     let mut updating = JoinSet::new();
-    updating.spawn(async move {
+    updating.spawn(boxed(async move {
         let mut told = Vec::new();
         tell_prompts(&glance, &notices, &mut told);
         while let Some((change, tools)) = offers.next().await {
@@ -117,7 +118,7 @@ pub(crate) fn follow(
             offers.published(change);
             tell_prompts(&glance, &notices, &mut told);
         }
-    });
+    }));
     RunningServers { _servers: servers, _updating: updating }
 }
 
@@ -252,7 +253,7 @@ fn of_client(server: &ClientServer) -> Result<Definition, String> {
     check_server(&server.name)?;
     let secrets = |values: &Environment| -> BTreeMap<String, Secret<String>> {
         let secret = |(name, value): (&String, &String)| (name.clone(), Secret::new(value.clone()));
-        values.variables().iter().map(secret).collect()
+        gnoma_core::sort::map(values.variables().iter().map(secret))
     };
     let reach = match &server.address {
         ServerAddress::Program { command, args, environment } => ServerReach::Process {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gnoma_core::ModelInfo;
+use gnoma_core::{ModelInfo, task::boxed};
 use gnoma_guard::firewall::Connection;
 use tokio::{
     sync::watch,
@@ -51,7 +51,7 @@ impl ModelList {
         let (said, answers) = watch::channel(None);
         let (looked, looks) = watch::channel(Instant::now());
         let mut task = JoinSet::new();
-        task.spawn(keep_asking(server.clone(), said, looks, interval));
+        task.spawn(boxed(keep_asking(server.clone(), said, looks, interval)));
         Self { server, interval, answers, looked, _task: task }
     }
 

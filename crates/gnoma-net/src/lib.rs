@@ -26,7 +26,7 @@ use std::{
 
 use bytes::Bytes;
 use futures_core::Stream;
-use gnoma_core::{Secret, system_error::without_numbers};
+use gnoma_core::{Secret, system_error::without_numbers, task::boxed, tool::BoxFuture};
 use hyper_util::client::proxy::matcher::Matcher;
 use reqwest::Method;
 use rustls::{
@@ -220,34 +220,40 @@ impl Http {
         self.send_once(&request, Method::DELETE).await
     }
 
-    async fn send_once(&self, request: &HttpRequest, method: Method) -> Result<Reply, NetError> {
-        let client = self.client(&request.url)?;
-        let mut builder = client.request(method, &request.url);
-        if let Some(pieces) = &request.body {
-            builder = builder.body(reqwest::Body::wrap(Pieces::new(pieces.clone())));
-        }
-        for (name, value) in &request.headers {
-            let mut value = reqwest::header::HeaderValue::try_from(value.expose().as_str())
-                .map_err(|_| {
-                    let message = format!(
-                        "the value for header `{name}` contains characters that cannot be sent"
-                    );
-                    NetError::new(NetErrorKind::Invalid, message)
-                })?;
-            value.set_sensitive(true);
-            builder = builder.header(&**name, value);
-        }
-        let sent = builder.send().await;
-        let response = sent.map_err(|error| explain(&error, proxy_for(&request.url)))?;
-        let status = response.status().as_u16();
-        let headers = response.headers().clone();
-        let is_packed = headers.get("content-encoding").is_some_and(|encoding| {
-            ["gzip", "x-gzip"]
-                .iter()
-                .any(|name| encoding.as_bytes().eq_ignore_ascii_case(name.as_bytes()))
-        });
-        let body = ByteStream::new(response.bytes_stream());
-        Ok(Reply { status, headers, body: if is_packed { body.gunzipped() } else { body } })
+    fn send_once<'a>(
+        &'a self,
+        request: &'a HttpRequest,
+        method: Method,
+    ) -> BoxFuture<'a, Result<Reply, NetError>> {
+        boxed(async move {
+            let client = self.client(&request.url)?;
+            let mut builder = client.request(method, &request.url);
+            if let Some(pieces) = &request.body {
+                builder = builder.body(reqwest::Body::wrap(Pieces::new(pieces.clone())));
+            }
+            for (name, value) in &request.headers {
+                let mut value = reqwest::header::HeaderValue::try_from(value.expose().as_str())
+                    .map_err(|_| {
+                        let message = format!(
+                            "the value for header `{name}` contains characters that cannot be sent"
+                        );
+                        NetError::new(NetErrorKind::Invalid, message)
+                    })?;
+                value.set_sensitive(true);
+                builder = builder.header(&**name, value);
+            }
+            let sent = builder.send().await;
+            let response = sent.map_err(|error| explain(&error, proxy_for(&request.url)))?;
+            let status = response.status().as_u16();
+            let headers = response.headers().clone();
+            let is_packed = headers.get("content-encoding").is_some_and(|encoding| {
+                ["gzip", "x-gzip"]
+                    .iter()
+                    .any(|name| encoding.as_bytes().eq_ignore_ascii_case(name.as_bytes()))
+            });
+            let body = ByteStream::new(response.bytes_stream());
+            Ok(Reply { status, headers, body: if is_packed { body.gunzipped() } else { body } })
+        })
     }
 }
 

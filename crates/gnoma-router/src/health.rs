@@ -133,7 +133,7 @@ impl From<Vec<HealthRow>> for Health {
                 ailment.strikes = ailment.strikes.min(MOST_STRIKES);
                 ((reach, name), ailment)
             });
-        Self { places: sound.collect() }
+        Self { places: gnoma_core::sort::map(sound) }
     }
 }
 

@@ -55,11 +55,12 @@ impl Scarcity {
     pub(crate) fn from_prices(prices: &BTreeMap<PoolId, f64>) -> Self {
         let sound = |price: f64| (0.0..=MOST_PRICE).contains(&price);
         Self {
-            prices: prices
-                .iter()
-                .filter(|(_, price)| sound(**price))
-                .map(|(pool, price)| (pool.clone(), *price))
-                .collect(),
+            prices: gnoma_core::sort::map(
+                prices
+                    .iter()
+                    .filter(|(_, price)| sound(**price))
+                    .map(|(pool, price)| (pool.clone(), *price)),
+            ),
             budgets: BTreeMap::new(),
         }
     }

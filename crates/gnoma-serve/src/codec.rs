@@ -64,7 +64,9 @@ pub fn request(line: &Line) -> Result<ClientMessage, Unreadable> {
         request: RequestName,
     }
     let bytes = bytes(line).map_err(|error| Unreadable { id: RequestId(0), error })?;
-    let why = match parse(bytes) {
+    let why = match utf8(bytes)
+        .and_then(|text| ClientMessage::from_json(text).map_err(|error| error.to_string()))
+    {
         Ok(message) => return Ok(message),
         Err(why) => why,
     };
@@ -133,7 +135,9 @@ pub fn greeting(line: &Line) -> Result<Greeting, RequestError> {
 /// It is none.
 pub fn message(line: &Line) -> Result<Option<ServerMessage>, RequestError> {
     let bytes = bytes(line)?;
-    parse(bytes).map(Some).or_else(|why| newer(bytes).map_err(|_: String| malformed(why)))
+    let known = utf8(bytes)
+        .and_then(|text| ServerMessage::from_json(text).map_err(|error| error.to_string()));
+    known.map(Some).or_else(|why| newer(bytes).map_err(|_: String| malformed(why)))
 }
 
 /// A message as a newer server may send it.
@@ -262,13 +266,17 @@ fn bytes(line: &Line) -> Result<&[u8], RequestError> {
 }
 
 fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, String> {
-    text(std::str::from_utf8(bytes).map_err(|error| error.to_string())?)
+    text(utf8(bytes)?)
+}
+
+fn utf8(bytes: &[u8]) -> Result<&str, String> {
+    std::str::from_utf8(bytes).map_err(|error| error.to_string())
 }
 
 /// All that is stored or sent is read from text, never from bytes or a tree as well: each way would be another
 /// copy of the code for every type.
 fn text<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
-    serde_json::from_str(text).map_err(|error| error.to_string())
+    gnoma_core::json::from_str(text).map_err(|error| error.to_string())
 }
 
 fn malformed(why: impl Into<String>) -> RequestError {

@@ -8,6 +8,7 @@ use gnoma_core::{
     protocol::{
         Client, Greeting, Hello, Peer, RequestError, RequestErrorKind, ServerMessage, VERSION,
     },
+    task::boxed,
 };
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -64,8 +65,8 @@ pub async fn connect(socket: &Path, program: &str, client: &str) -> Result<Clien
     let (client, Peer { requests, messages }) = Client::pair();
     let (input, output) = stream.into_split();
     let mut carrier = JoinSet::new();
-    carrier.spawn(write(output, requests, messages.downgrade()));
-    carrier.spawn(read(input, reader, lines, messages));
+    carrier.spawn(boxed(write(output, requests, messages.downgrade())));
+    carrier.spawn(boxed(read(input, reader, lines, messages)));
     Ok(client.carried_by(carrier))
 }
 

@@ -5,6 +5,7 @@ use std::{io, sync::Arc, time::Duration};
 use gnoma_core::{
     lines::{Line, LineReader},
     protocol::{Client, Greeting, Hello, Reply, RequestError, RequestErrorKind, ServerMessage},
+    task::boxed,
 };
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -43,10 +44,10 @@ pub async fn serve(listener: &UnixListener, server: Arc<dyn Server>) {
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) if connections.len() < MAX_CONNECTIONS => {
                     let server = Arc::clone(&server);
-                    connections.spawn(async move {
+                    connections.spawn(boxed(async move {
                         // A client that leaves in the middle is its own affair.
                         let _left = attend(stream, &*server).await;
-                    });
+                    }));
                 }
                 Ok((stream, _)) => turn_away(&stream),
                 Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
@@ -130,7 +131,7 @@ async fn carry(
     let (errors, mut unreadable) = tokio::sync::mpsc::channel(1);
     let (requests, mut messages) = client.split();
     let mut reading = JoinSet::new();
-    reading.spawn(read(input, reader, lines, requests, errors));
+    reading.spawn(boxed(read(input, reader, lines, requests, errors)));
     let mut out = Vec::new();
     loop {
         let message = tokio::select! {

@@ -37,7 +37,7 @@ pub(crate) fn close(
     };
     let mut cut_off: Vec<SessionFacts> = all.into_iter().filter(is_cut_off).collect();
     // Those that start at once are begun in any order.
-    cut_off.sort_by(|one, other| name(one).cmp(name(other)));
+    gnoma_core::sort::by(&mut cut_off, |one, other| name(one).cmp(name(other)));
     if cut_off.is_empty() {
         return Ok(cut_off);
     }

@@ -36,7 +36,7 @@ impl Prepared {
 
     /// A body as another database held it: `None` when it is no JSON at all.
     pub(crate) fn of_body(body: &str) -> Option<Self> {
-        let record = serde_json::from_str(body).ok();
+        let record = Record::from_json(body).ok();
         let is_sound = record.is_some() || is_json(body);
         is_sound.then(|| Self { record, body: body.to_owned() })
     }
@@ -50,7 +50,7 @@ impl Prepared {
 /// Reads a stored record, also where one wrong letter is in the way; `None` for what a newer version wrote
 /// or what cannot be read. It stays where it is and is passed over: the file is no less sound for it.
 pub(crate) fn parse(body: &str) -> Option<Record> {
-    serde_json::from_str(body).ok().or_else(|| {
+    Record::from_json(body).ok().or_else(|| {
         // No version writes what is no JSON: that is damage alone.
         let most = if is_json(body) { MAX_BYTES_TRIED } else { letters::MAX_BYTES_TRIED };
         letters::mend(body, most)
@@ -63,7 +63,7 @@ fn is_json(body: &str) -> bool {
 
 /// Whether a body is a record of this version, to the letter.
 pub(crate) fn is_as_written(body: &str) -> bool {
-    serde_json::from_str::<Record>(body).is_ok()
+    Record::from_json(body).is_ok()
 }
 
 /// Whether a body that cannot be read would be a message.

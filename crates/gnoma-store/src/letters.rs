@@ -90,7 +90,7 @@ fn read_with(body: &str, places: &[usize], letter: char) -> Option<Record> {
         from = at + old.len_utf8();
     }
     text.push_str(body.get(from..)?);
-    let record = serde_json::from_str(&text).ok()?;
+    let record = Record::from_json(&text).ok()?;
     let is_as_written = serde_json::to_string(&record).is_ok_and(|written| written == text);
     match record {
         _ if !is_as_written => None,
@@ -126,7 +126,7 @@ fn unsigned(message: &Message) -> Option<Record> {
 
 /// Where reading ends.
 fn end_of_sense(body: &str) -> Option<usize> {
-    let error = serde_json::from_str::<Record>(body).err()?;
+    let error = Record::from_json(body).err()?;
     // Entries are written on one line.
     (error.line() <= 1).then(|| error.column().min(body.len()))
 }

@@ -111,7 +111,7 @@ fn words(connection: &Connection) -> Result<()> {
 /// Does for an entry of version 1 what is done for new ones when they are added. An entry that
 /// cannot be read stays as it is.
 fn count_old(connection: &Connection, id: i64, session: i64, body: &str) -> Result<()> {
-    let record: Option<Record> = serde_json::from_str(body).ok();
+    let record = Record::from_json(body).ok();
     let usage = match &record {
         Some(Record::Used(usage)) => *usage,
         _ => gnoma_core::Usage::default(),

@@ -199,7 +199,7 @@ pub(crate) fn nearest<'a>(written: &str, own: &[&'a str]) -> Vec<&'a str> {
     };
     let own = own.iter().filter_map(|name| Some((distance(name)?, *name)));
     let mut near: Vec<(usize, &str)> = ALL.iter().filter_map(of_command).chain(own).collect();
-    near.sort_by_key(|(distance, _)| *distance);
+    gnoma_core::sort::by_key(&mut near, |(distance, _)| *distance);
     let best = near.first().map_or(0, |(distance, _)| *distance);
     // A name that is much nearer than the others is the one.
     near.retain(|(distance, _)| *distance <= best + 1);

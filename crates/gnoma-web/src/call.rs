@@ -17,12 +17,12 @@ pub(crate) fn named(name: &str, body: &[u8]) -> Result<Request, RequestError> {
     let body = std::str::from_utf8(body).map_err(|_| malformed("the body is not UTF-8"))?.trim();
     let fields = if body.is_empty() { "{}" } else { body };
     let fields: &RawValue =
-        serde_json::from_str(fields).map_err(|error| malformed(&error.to_string()))?;
-    let bare = serde_json::from_str(&format!("\"{name}\""));
+        gnoma_core::json::from_str(fields).map_err(|error| malformed(&error.to_string()))?;
+    let bare = gnoma_core::json::from_str(&format!("\"{name}\""));
     if let (Ok(request), true) = (bare, fields.get().len() <= "{}".len()) {
         return Ok(request);
     }
-    serde_json::from_str(&format!("{{\"{name}\":{}}}", fields.get())).map_err(|error| {
+    gnoma_core::json::from_str(&format!("{{\"{name}\":{}}}", fields.get())).map_err(|error| {
         let cause = format!("the request `{name}` cannot be read: {}", shown(&error.to_string()));
         RequestError::new(RequestErrorKind::Unknown, cause)
             .with_remedy("`gnoma protocol --openapi` describes all requests.")
@@ -38,7 +38,8 @@ pub(crate) fn message(body: &[u8]) -> Result<ClientMessage, (RequestId, RequestE
     struct Numbered {
         id: RequestId,
     }
-    gnoma_core::json::from_bytes(body).map_err(|error| {
+    let text = std::str::from_utf8(body).map_err(serde::de::Error::custom);
+    text.and_then(ClientMessage::from_json).map_err(|error| {
         let id = gnoma_core::json::from_bytes(body).map_or(RequestId(0), |Numbered { id }| id);
         (id, malformed(&error.to_string()))
     })

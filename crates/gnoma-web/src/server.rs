@@ -18,6 +18,7 @@ use crate::{
     },
     stall::Impatient,
 };
+use gnoma_core::task::boxed;
 
 /// Serves whoever connects, until it is dropped. The listener must be one of a loopback address; who may
 /// connect from elsewhere is not known here.
@@ -33,7 +34,7 @@ pub async fn serve(listener: &TcpListener, site: Arc<dyn Site>, access: Arc<Acce
                 Ok((stream, _)) if open.make_room() => {
                     let admission = Admission::default();
                     let attending = attend(stream, handler.clone(), admission.clone());
-                    open.0.push_back((connections.spawn(attending), admission));
+                    open.0.push_back((connections.spawn(boxed(attending)), admission));
                 }
                 // One too many: it is closed.
                 Ok(_) => (),

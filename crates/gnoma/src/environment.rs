@@ -36,7 +36,9 @@ impl ProcessEnvironment {
         };
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         Self {
-            environment: Environment::new(std::env::vars_os().filter_map(text).collect()),
+            environment: Environment::new(gnoma_core::sort::map(
+                std::env::vars_os().filter_map(text),
+            )),
             line: std::env::args_os().filter_map(|word| word.into_string().ok()).collect(),
             cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
             stdin_is_terminal: stdin().is_terminal(),

@@ -106,7 +106,7 @@ pub(super) struct WaitingWish {
 
 /// The words of an error as an agent sent it.
 pub(super) fn words(error: &str) -> String {
-    let read: Option<Value> = serde_json::from_str(error).ok();
+    let read: Option<Value> = gnoma_core::json::from_str(error).ok();
     let message = read.as_ref().and_then(|error| text(error, "message"));
     let detail = read.as_ref().and_then(|error| error.get("data")?.get("details")?.as_str());
     let both: Vec<_> = message.into_iter().chain(detail).map(clean).collect();

@@ -295,7 +295,7 @@ impl Conversation {
 }
 
 fn value(json: Option<&RawValue>) -> Value {
-    json.and_then(|json| serde_json::from_str(json.get()).ok()).unwrap_or_default()
+    json.and_then(|json| gnoma_core::json::from_str(json.get()).ok()).unwrap_or_default()
 }
 
 fn stop(reason: Option<&str>) -> StopReason {

@@ -61,7 +61,7 @@ pub(super) fn read(folder: &Path, files: &[&str]) -> (RuleBook, usize) {
 
 fn package(text: &str) -> RuleBook {
     let mut book = RuleBook::default();
-    let package: Value = serde_json::from_str(text).unwrap_or_default();
+    let package: Value = gnoma_core::json::from_str(text).unwrap_or_default();
     let scripts = package.get("scripts").and_then(Value::as_object);
     for (name, script) in scripts.into_iter().flatten() {
         let lines = script.as_str().map(str::to_owned).into_iter().collect();

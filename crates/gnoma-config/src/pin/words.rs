@@ -32,13 +32,13 @@ const COMPLETING: [&str; 6] = ["node", "bun", "deno", "tsx", "ts-node", "ruby"];
 /// All texts, whole and cut into words, with what the commands among them name in other ways.
 pub(super) fn of(said: &SettingsWords) -> BTreeSet<String> {
     let is_between = |c: char| c.is_whitespace() || SEPARATORS.contains(&c);
-    let mut words: BTreeSet<String> = said
-        .texts
-        .iter()
-        .flat_map(|text| text.split(is_between))
-        .filter(|word| !word.is_empty())
-        .map(str::to_owned)
-        .collect();
+    let mut words: BTreeSet<String> = gnoma_core::sort::set(
+        said.texts
+            .iter()
+            .flat_map(|text| text.split(is_between))
+            .filter(|word| !word.is_empty())
+            .map(str::to_owned),
+    );
     words.extend(said.texts.iter().flat_map(|text| as_a_shell_reads(text)));
     for (programs, files) in RUNNERS {
         if programs.iter().any(|program| words.contains(*program)) {

@@ -52,9 +52,10 @@ pub(super) fn of_key(layers: &Merged, key: &str) -> Option<ValueSource> {
 pub(super) fn of_table(layers: &Merged, table: &str) -> BTreeMap<String, ValueSource> {
     let within = KeyPath::dotted(table);
     let entries = layers.entries().iter().filter(|(path, _)| path.is_within(&within));
-    entries
-        .filter_map(|(path, entry)| Some((path.last_name()?.to_owned(), source(path, entry))))
-        .collect()
+    gnoma_core::sort::map(
+        entries
+            .filter_map(|(path, entry)| Some((path.last_name()?.to_owned(), source(path, entry)))),
+    )
 }
 
 fn source(path: &KeyPath, entry: &Entry) -> ValueSource {

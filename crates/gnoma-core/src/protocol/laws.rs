@@ -135,7 +135,7 @@ proptest! {
         let whole = folded(empty(), &log);
         // As another process gets it.
         let snapshot = serde_json::to_string(&folded(empty(), &log[..cut])).unwrap();
-        let snapshot: SessionView = serde_json::from_str(&snapshot).unwrap();
+        let snapshot: SessionView = crate::json::from_str(&snapshot).unwrap();
         prop_assert_eq!(&folded(snapshot.clone(), &log[cut..]), &whole);
         prop_assert_eq!(&folded(snapshot, &log[again.min(cut)..]), &whole);
     }
@@ -169,11 +169,11 @@ proptest! {
         let log = log(events);
         for envelope in &log {
             let json = serde_json::to_string(envelope).unwrap();
-            prop_assert_eq!(&serde_json::from_str::<Envelope>(&json).unwrap(), envelope);
+            prop_assert_eq!(&crate::json::from_str::<Envelope>(&json).unwrap(), envelope);
         }
         let message = ServerMessage::Snapshot(Box::new(folded(empty(), &log)));
         let json = serde_json::to_string(&message).unwrap();
-        prop_assert_eq!(serde_json::from_str::<ServerMessage>(&json).unwrap(), message);
+        prop_assert_eq!(crate::json::from_str::<ServerMessage>(&json).unwrap(), message);
     }
 }
 
@@ -181,7 +181,7 @@ proptest! {
 fn survive<T: Kinds + Serialize + DeserializeOwned + PartialEq + Debug>(samples: &[T]) {
     for sample in samples {
         let json = serde_json::to_string(sample).unwrap();
-        assert_eq!(serde_json::from_str::<T>(&json).unwrap(), *sample, "{json}");
+        assert_eq!(crate::json::from_str::<T>(&json).unwrap(), *sample, "{json}");
     }
     let seen: BTreeSet<_> = samples.iter().map(Kinds::kind).collect();
     assert_eq!(seen, T::ALL.iter().copied().collect(), "a kind without a sample");
@@ -197,7 +197,7 @@ fn what_is_asked_answered_and_told_survives_the_wire() {
     let result: Result<Reply, RequestError> = Err(refused.clone());
     let reply = ServerMessage::Reply { id: RequestId(3), result };
     let json = serde_json::to_string(&reply).unwrap();
-    assert_eq!(serde_json::from_str::<ServerMessage>(&json).unwrap(), reply);
+    assert_eq!(crate::json::from_str::<ServerMessage>(&json).unwrap(), reply);
     let (program, client) = ("gnoma 0.1".to_owned(), "c".to_owned());
     let hello = Hello { version: 1, program: program.clone(), client };
     let json = serde_json::to_string(&hello).unwrap();

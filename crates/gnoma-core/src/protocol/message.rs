@@ -28,6 +28,16 @@ pub enum ServerMessage {
     Process(ProcessEvent),
 }
 
+impl ServerMessage {
+    /// Reads a message. The reader is compiled here, once, and not in each crate that calls it.
+    ///
+    /// # Errors
+    /// The text is not JSON, or something else.
+    pub fn from_json(text: &str) -> Result<Self, serde_json::Error> {
+        crate::json::from_str(text)
+    }
+}
+
 /// The first message of a client behind a socket.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

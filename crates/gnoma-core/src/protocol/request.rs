@@ -36,6 +36,16 @@ pub struct ClientMessage {
     pub request: Request,
 }
 
+impl ClientMessage {
+    /// Reads a message. The reader is compiled here, once, and not in each crate that calls it.
+    ///
+    /// # Errors
+    /// The text is not JSON, or something else.
+    pub fn from_json(text: &str) -> Result<Self, serde_json::Error> {
+        crate::json::from_str(text)
+    }
+}
+
 /// What can be asked of a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

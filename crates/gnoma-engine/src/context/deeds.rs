@@ -90,7 +90,7 @@ impl Deeds {
     }
 
     fn done(&mut self, call: &ToolCall, spec: Option<&ToolSpec>, result: &ToolResult) {
-        let Ok(Value::Object(arguments)) = serde_json::from_str(call.arguments.get()) else {
+        let Ok(Value::Object(arguments)) = gnoma_core::json::from_str(call.arguments.get()) else {
             return;
         };
         self.count += 1;

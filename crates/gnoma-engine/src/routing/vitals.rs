@@ -63,7 +63,7 @@ pub(super) struct Vitals {
 impl Vitals {
     /// What a text says, as far as it still holds.
     fn read(text: Option<&str>, now_ms: i64) -> Self {
-        let read: Option<Self> = text.and_then(|text| serde_json::from_str(text).ok());
+        let read: Option<Self> = text.and_then(|text| gnoma_core::json::from_str(text).ok());
         let mut vitals = read.filter(|vitals| vitals.form == FORM).unwrap_or_default();
         vitals.health.forget_stale(now_ms);
         vitals.limits.forget_stale(now_ms);

@@ -7,6 +7,7 @@ use gnoma_core::{
     lifecycle::{Lifecycle, Point, PointAnswer, PointKind, Prepared},
     message::{CallId, ResultPart},
     session::{NoticeLevel, PermissionMode, StepTurn},
+    task::boxed,
     tool::{ToolKind, ToolOutput, ToolSession},
 };
 use tokio::{sync::oneshot, time::timeout};
@@ -32,9 +33,9 @@ impl Session {
         let Some(lifecycle) = self.added.listening(PointKind::SessionStart) else { return };
         let (answer, started) = oneshot::channel();
         let said = lifecycle.at(Point::SessionStart { is_resumed }, self.gate.rights.mode());
-        self.added.beside.spawn(async move {
+        self.added.beside.spawn(boxed(async move {
             let _gone = answer.send(said.await);
-        });
+        }));
         self.added.started = Some(started);
     }
 
@@ -133,9 +134,9 @@ impl Session {
             return;
         }
         let (said, port) = (lifecycle.at(point(), self.gate.rights.mode()), self.pending.port());
-        self.added.beside.spawn(async move {
+        self.added.beside.spawn(boxed(async move {
             tell(&*port, said.await.notices);
-        });
+        }));
     }
 
     /// Tells of what an event of the turn means.

@@ -8,6 +8,7 @@ use gnoma_core::{
     lifecycle::PointAnswer,
     message::CallId,
     session::NoticeLevel,
+    task::boxed,
     tool::{Access, Grant, is_about},
 };
 use tokio::task::spawn_blocking;
@@ -84,7 +85,7 @@ impl Session {
                     self.judging.under_way.spawn_blocking(move || deciding.decide(&call, None));
                 }
                 Some(before) => {
-                    self.judging.under_way.spawn(decided(before, deciding, call));
+                    self.judging.under_way.spawn(boxed(decided(before, deciding, call)));
                 }
             }
         }

@@ -4,6 +4,7 @@ use futures_util::StreamExt as _;
 use gnoma_core::{
     Command, ErrorKind, Event, EventStream, Message, ProviderError, StreamEvent,
     session::{PermissionMode, SessionState},
+    task::boxed,
     tool::{BoxFuture, Progress},
 };
 use tokio::{
@@ -64,7 +65,7 @@ impl Session {
         let session = Self::new(options, inlet, outlet);
         let rights = session.gate.rights.clone();
         let mut task = JoinSet::new();
-        task.spawn(session.live(started));
+        task.spawn(boxed(session.live(started)));
         Handle { orders, events, rights, has_checks, _task: task }
     }
 

@@ -17,10 +17,12 @@ impl Session {
             for content in message.content() {
                 match content {
                     Content::Text(text) => concern.hear(&text.text),
-                    Content::ToolCall(call) => match serde_json::from_str(call.arguments.get()) {
-                        Ok(arguments) => concern.open(&arguments),
-                        Err(_broken) => concern.hear(call.arguments.get()),
-                    },
+                    Content::ToolCall(call) => {
+                        match gnoma_core::json::from_str(call.arguments.get()) {
+                            Ok(arguments) => concern.open(&arguments),
+                            Err(_broken) => concern.hear(call.arguments.get()),
+                        }
+                    }
                     Content::Image(_)
                     | Content::Thinking(_)
                     | Content::RedactedThinking(_)

@@ -7,6 +7,7 @@ use gnoma_core::{
     ledger::{Ask, CallOrigin, Draw, Reserved, SettledCall, Unit},
     session::NoticeLevel,
     store::StoreError,
+    task::boxed,
 };
 use gnoma_router::pool;
 use tokio::time::timeout;
@@ -63,7 +64,7 @@ impl Session {
             rest.extend(Share::of(&arm, &meter));
         }
         if let Some(told) = self.router.routes.tell_others() {
-            self.spending.settling.spawn(async move { told.await.err() });
+            self.spending.settling.spawn(boxed(async move { told.await.err() }));
         }
         rest
     }
@@ -128,7 +129,7 @@ impl Session {
             return;
         }
         if let Some(learnt) = self.router.routes.learn(outcome) {
-            self.spending.settling.spawn(async move { learnt.await.err() });
+            self.spending.settling.spawn(boxed(async move { learnt.await.err() }));
         }
     }
 

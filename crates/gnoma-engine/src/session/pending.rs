@@ -13,6 +13,7 @@ use gnoma_core::{
     lifecycle::{Lifecycle, Point, PointKind, SideQuestion},
     message::CallId,
     session::{NoticeLevel, PermissionAnswer},
+    task::boxed,
     tool::{
         BoxFuture, ChildLink, ChildResult, ChildTask, Parent, Question, SpawnError, Spawner,
         ToolEvent, ToolSession,
@@ -167,7 +168,7 @@ impl Drop for ChildEnding {
         if runtime::Handle::try_current().is_ok() {
             let mut telling = self.telling.lock().unwrap_or_else(PoisonError::into_inner);
             while telling.try_join_next().is_some() {}
-            telling.spawn(told);
+            telling.spawn(boxed(told));
         }
     }
 }

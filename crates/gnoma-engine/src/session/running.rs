@@ -6,6 +6,7 @@ use futures_util::FutureExt as _;
 use gnoma_core::{
     Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
     lifecycle::PointKind,
+    task::boxed,
     tool::{MachineView, ToolKind},
 };
 use gnoma_guard::firewall::Firewall;
@@ -99,7 +100,7 @@ impl Session {
         let after = self.after_call(written);
         let run =
             Run { tool, call, cx, keep_before, large_results, hides, learns, after, is_check };
-        self.running.spawn(run.go());
+        self.running.spawn(boxed(run.go()));
     }
 
     /// A call that may have changed files without a diff to show for it is about to run.

@@ -6,6 +6,7 @@ use std::{sync::Arc, time::Duration};
 use gnoma_core::{
     Content,
     lifecycle::SideQuestion,
+    task::boxed,
     tool::{ChildEnd, ChildLink, ChildTask, Parent, Spawner},
 };
 use tokio::sync::oneshot;
@@ -41,12 +42,12 @@ impl Session {
         }
         if question.may_look {
             let starter = self.pending.starter();
-            self.added.beside.spawn(looked(starter, question, answer));
+            self.added.beside.spawn(boxed(looked(starter, question, answer)));
             return;
         }
         let arms = self.arms_beside(question.model.as_deref());
         let (account, requests) = (self.account(), self.pending.inlet());
-        self.added.beside.spawn(async move {
+        self.added.beside.spawn(boxed(async move {
             let SideQuestion { system, text, patience, .. } = question;
             let asking = SideAsking { arms, account, system, text, patience };
             let mut answer = answer;
@@ -59,7 +60,7 @@ impl Session {
             if let Some(said) = said {
                 let _gone = answer.send(said);
             }
-        });
+        }));
     }
 
     /// Who may be asked beside the conversation, in their order, or why nobody.

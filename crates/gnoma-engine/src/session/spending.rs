@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use gnoma_core::{Message, ModelRef, Role, StreamEvent, session::ContextUse};
+use gnoma_core::{Message, ModelRef, Role, StreamEvent, session::ContextUse, task::boxed};
 use tokio::{task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -103,10 +103,10 @@ impl Spending {
         let guard = call.clone().drop_guard();
         self.unsettled.retain(|call| !call.is_cancelled());
         self.unsettled.push(call);
-        self.settling.spawn(async move {
+        self.settling.spawn(boxed(async move {
             let _guard = guard;
             settle.await
-        });
+        }));
     }
 }
 

@@ -63,7 +63,7 @@ impl Toolset {
             let name = &tool.spec().name;
             self.full.iter().position(|spec| spec.name == *name).unwrap_or(usize::MAX)
         };
-        tools.sort_by_cached_key(place);
+        gnoma_core::sort::by_key(&mut tools, place);
         let Self { by_name, of_agents, full, lean, next: _ } = Self::new(tools);
         let kept = |new: Arc<[Arc<ToolSpec>]>, old: &mut Arc<[Arc<ToolSpec>]>| {
             if new != *old {

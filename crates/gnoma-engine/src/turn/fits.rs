@@ -80,9 +80,9 @@ fn meant(property: &Value, text: &str) -> Option<Value> {
     match wanted {
         "boolean" if text.eq_ignore_ascii_case("true") => Some(Value::Bool(true)),
         "boolean" if text.eq_ignore_ascii_case("false") => Some(Value::Bool(false)),
-        "integer" | "number" => serde_json::from_str(text).ok().filter(Value::is_number),
-        "array" => serde_json::from_str(text).ok().filter(Value::is_array),
-        "object" => serde_json::from_str(text).ok().filter(Value::is_object),
+        "integer" | "number" => gnoma_core::json::from_str(text).ok().filter(Value::is_number),
+        "array" => gnoma_core::json::from_str(text).ok().filter(Value::is_array),
+        "object" => gnoma_core::json::from_str(text).ok().filter(Value::is_object),
         _ => None,
     }
 }

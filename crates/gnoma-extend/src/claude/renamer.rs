@@ -82,7 +82,7 @@ impl Renamer {
             return std::mem::take(&mut self.held);
         }
         let whole = std::mem::take(&mut self.whole);
-        match serde_json::from_str(&whole) {
+        match gnoma_core::json::from_str(&whole) {
             Ok(value) => match self.way {
                 Way::In => shape::our_input(shape.ours, value).to_string(),
                 Way::Out => shape::their_input(shape.ours, value).to_string(),

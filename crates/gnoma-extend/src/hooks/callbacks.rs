@@ -11,6 +11,7 @@ use gnoma_core::{
     Event,
     lifecycle::{Point, PointAnswer, PointKind},
     session::PermissionMode,
+    task::boxed,
     tool::BoxFuture,
 };
 use serde_json::Value;
@@ -132,7 +133,7 @@ impl Callbacks {
             let (hook, point) = (Arc::clone(hook), Arc::clone(&point));
             let facts = input::input(&hook, &point, mode, &session, NO_PROMPT);
             let call = self.caller.call(&hook.command, facts);
-            calling.spawn(async move { (at, called(&hook, &point, call).await) });
+            calling.spawn(boxed(async move { (at, called(&hook, &point, call).await) }));
         }
         Box::pin(async move {
             let mut answers = Vec::new();

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use gnoma_core::task::boxed;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 use tokio::{
@@ -100,10 +101,10 @@ impl PipedHook {
         let (stdout, stderr) = (PipedOutput::default(), PipedOutput::default());
         let (mut reading, mut writing) = (JoinSet::new(), JoinSet::new());
         if let Some(pipe) = child.stdout.take() {
-            reading.spawn(collect(pipe, Arc::clone(&stdout)));
+            reading.spawn(boxed(collect(pipe, Arc::clone(&stdout))));
         }
         if let Some(pipe) = child.stderr.take() {
-            reading.spawn(collect(pipe, Arc::clone(&stderr)));
+            reading.spawn(boxed(collect(pipe, Arc::clone(&stderr))));
         }
         if let Some(mut pipe) = child.stdin.take() {
             // A hook need not read what it is told.

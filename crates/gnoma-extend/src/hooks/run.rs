@@ -14,6 +14,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
+use gnoma_core::task::boxed;
 use gnoma_sandbox::{Policy, Walls};
 use tokio::{
     io::{AsyncBufReadExt as _, BufReader},
@@ -243,7 +244,7 @@ impl HookWorker {
         };
         let waiting: Ended = Arc::new(Mutex::new(Some(HashMap::new())));
         let mut reading = JoinSet::new();
-        reading.spawn(hear(output, Arc::clone(&waiting)));
+        reading.spawn(boxed(hear(output, Arc::clone(&waiting))));
         Ok(Self {
             orders: Mutex::new(HookOrders { input: input.into_owned_fd()?.into(), next: 0 }),
             waiting,

@@ -13,6 +13,7 @@ use gnoma_core::{
     Event,
     lifecycle::{Point, PointAnswer, PointKind, SideModel},
     session::PermissionMode,
+    task::boxed,
 };
 use tokio::{
     task::{JoinSet, spawn_blocking},
@@ -197,7 +198,7 @@ impl Hooks {
                 if is_async {
                     put_beside(&self.beside, async move { drop(run.await) });
                 } else {
-                    running.spawn(run);
+                    running.spawn(boxed(run));
                 }
             }
         }
@@ -331,7 +332,7 @@ fn put_beside(beside: &Beside, work: impl Future<Output = ()> + Send + 'static) 
     let mut beside = locked(beside);
     while beside.try_join_next().is_some() {}
     if beside.len() < MAX_BESIDE {
-        beside.spawn(work);
+        beside.spawn(boxed(work));
     }
 }
 

@@ -162,7 +162,7 @@ impl ToolMemory {
         let read =
             fs::File::open(&path).and_then(|file| file.take(MAX_BYTES).read_to_string(&mut text));
         match read {
-            Ok(_) => serde_json::from_str(&text).map_err(|_| {
+            Ok(_) => gnoma_core::json::from_str(&text).map_err(|_| {
                 format!("`{}` is damaged; delete it to approve the tools anew", path.display())
             }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(KnownTools::default()),

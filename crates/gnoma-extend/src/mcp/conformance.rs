@@ -44,7 +44,7 @@ pub async fn exercise(http: &Http, scenario: Scenario) -> Result<String, String>
     let context: Value = scenario
         .context
         .as_deref()
-        .and_then(|text| serde_json::from_str(text).ok())
+        .and_then(|text| gnoma_core::json::from_str(text).ok())
         .unwrap_or_default();
     let text = |key: &str| context.get(key).and_then(Value::as_str).map(str::to_owned);
     let player = Player {
@@ -147,7 +147,7 @@ fn given(context: &Value, tool: &str) -> Option<RawJson> {
 
 /// Arguments that a schema takes: those that must be there.
 fn arguments(tool: &Described) -> RawJson {
-    let schema: Value = serde_json::from_str(&tool.schema).unwrap_or_default();
+    let schema: Value = gnoma_core::json::from_str(&tool.schema).unwrap_or_default();
     let fields = schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
     let required = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
     let mut filled = Map::new();

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use gnoma_core::{ToolOutcome, duration, json::RawJson};
+use gnoma_core::{ToolOutcome, duration, json::RawJson, task::boxed, tool::BoxFuture};
 use gnoma_net::Http;
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep_until, timeout};
@@ -172,27 +172,29 @@ impl Live {
     ///
     /// # Errors
     /// The server cannot be asked.
-    pub(super) async fn tools(&self) -> Result<ToolList, CallError> {
-        let listed = self.list::<ListedTool>("tools").await?;
-        let mut faults = listed.faults();
-        let mut tools = Vec::new();
-        let mut headers = HashMap::new();
-        for ListedTool { described, headers: marked } in listed.elements {
-            match marked {
-                Err(why) if self.peer.has_headers() => {
-                    faults.push(format!("`{}`: {why}", described.name));
-                    continue;
+    pub(super) fn tools(&self) -> BoxFuture<'_, Result<ToolList, CallError>> {
+        boxed(async move {
+            let listed = self.list::<ListedTool>("tools").await?;
+            let mut faults = listed.faults();
+            let mut tools = Vec::new();
+            let mut headers = HashMap::new();
+            for ListedTool { described, headers: marked } in listed.elements {
+                match marked {
+                    Err(why) if self.peer.has_headers() => {
+                        faults.push(format!("`{}`: {why}", described.name));
+                        continue;
+                    }
+                    Ok(marked) if !marked.is_empty() => {
+                        headers.insert(described.name.clone(), marked);
+                    }
+                    Ok(_) | Err(_) => {}
                 }
-                Ok(marked) if !marked.is_empty() => {
-                    headers.insert(described.name.clone(), marked);
-                }
-                Ok(_) | Err(_) => {}
+                tools.push(described);
             }
-            tools.push(described);
-        }
-        *self.headers.lock().unwrap_or_else(PoisonError::into_inner) = headers;
-        faults.splice(0..0, self.peer.info.notes.iter().cloned());
-        Ok((tools, faults))
+            *self.headers.lock().unwrap_or_else(PoisonError::into_inner) = headers;
+            faults.splice(0..0, self.peer.info.notes.iter().cloned());
+            Ok((tools, faults))
+        })
     }
 
     /// Reads a list of the server, page by page. A server that has no such thing has an empty one.

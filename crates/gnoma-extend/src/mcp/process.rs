@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use gnoma_core::Secret;
+use gnoma_core::{Secret, task::boxed};
 use gnoma_net::Http;
 use gnoma_sandbox::{Policy, Strength, Support, Walls};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -253,7 +253,7 @@ pub fn start(
     let ((stdin, stdout), errors) = ends.ok_or("its streams could not be connected")?;
     let id = child.id().and_then(|id| i32::try_from(id).ok());
     let mut reading = JoinSet::new();
-    reading.spawn(keep(errors, stderr.clone()));
+    reading.spawn(boxed(keep(errors, stderr.clone())));
     let unasked = Arc::new(AtomicU64::new(0));
     let process = Process {
         group: ProcessGroup(id.and_then(Pid::from_raw)),

@@ -182,7 +182,7 @@ impl Elicited {
 /// A value as its field wants it.
 fn typed(schema: &Value, text: &str) -> Value {
     let parsed = match schema.get("type").and_then(Value::as_str) {
-        Some("integer" | "number" | "boolean") => serde_json::from_str(text).ok(),
+        Some("integer" | "number" | "boolean") => gnoma_core::json::from_str(text).ok(),
         Some("array") => {
             let items = text.split(',').map(|item| Value::from(item.trim())).collect();
             Some(Value::Array(items))

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use gnoma_core::{ToolCall, ToolCx, ToolOutcome, duration};
+use gnoma_core::{ToolCall, ToolCx, ToolOutcome, duration, task::boxed, tool::BoxFuture};
 use tokio::{
     sync::{Mutex as Turn, watch},
     task::JoinSet,
@@ -190,37 +190,42 @@ impl ManagedServer {
     }
 
     /// Connects, and takes in what the server lists.
-    async fn connect(self: &Arc<Self>, link: &mut Link) -> Result<SharedLive, String> {
-        let began = Instant::now();
-        let handler = Handler::new(&self.definition.name);
-        let lists = handler.lists.subscribe();
-        let handler_lists = handler.lists.clone();
-        let handshake = match self.known().shakes_hands {
-            true => Handshake::Yes,
-            false => Handshake::Ask,
-        };
-        let connecting = self.connect_and_list(handler, handshake);
-        let (live, (tools, left_out)) =
-            timeout(START_TIMEOUT, connecting).await.unwrap_or_else(|_late| {
-                Err(format!("it did not answer within {}", duration::words(START_TIMEOUT)))
-            })?;
-        let live = Arc::new(live);
-        {
-            let mut seen = self.lock();
-            seen.started_in = Some(began.elapsed());
-            seen.process = live.process_id();
-        }
-        self.leave_out(left_out, |seen| &mut seen.left_out);
-        self.take_in(tools, Some(&live));
-        self.set(ServerState::Ready);
-        let (server, of) = (Arc::downgrade(self), Arc::downgrade(&live));
-        link.following.spawn(look_for_prompts(Weak::clone(&server), Weak::clone(&of)));
-        if live.is_stateless() {
-            link.following.spawn(listen(Weak::clone(&of), handler_lists));
-        }
-        link.following.spawn(follow(server, of, lists));
-        link.live = Some(Arc::clone(&live));
-        Ok(live)
+    fn connect<'a>(
+        self: &'a Arc<Self>,
+        link: &'a mut Link,
+    ) -> BoxFuture<'a, Result<SharedLive, String>> {
+        boxed(async move {
+            let began = Instant::now();
+            let handler = Handler::new(&self.definition.name);
+            let lists = handler.lists.subscribe();
+            let handler_lists = handler.lists.clone();
+            let handshake = match self.known().shakes_hands {
+                true => Handshake::Yes,
+                false => Handshake::Ask,
+            };
+            let connecting = self.connect_and_list(handler, handshake);
+            let (live, (tools, left_out)) =
+                timeout(START_TIMEOUT, connecting).await.unwrap_or_else(|_late| {
+                    Err(format!("it did not answer within {}", duration::words(START_TIMEOUT)))
+                })?;
+            let live = Arc::new(live);
+            {
+                let mut seen = self.lock();
+                seen.started_in = Some(began.elapsed());
+                seen.process = live.process_id();
+            }
+            self.leave_out(left_out, |seen| &mut seen.left_out);
+            self.take_in(tools, Some(&live));
+            self.set(ServerState::Ready);
+            let (server, of) = (Arc::downgrade(self), Arc::downgrade(&live));
+            link.following.spawn(boxed(look_for_prompts(Weak::clone(&server), Weak::clone(&of))));
+            if live.is_stateless() {
+                link.following.spawn(boxed(listen(Weak::clone(&of), handler_lists)));
+            }
+            link.following.spawn(boxed(follow(server, of, lists)));
+            link.live = Some(Arc::clone(&live));
+            Ok(live)
+        })
     }
 
     async fn connect_and_list(

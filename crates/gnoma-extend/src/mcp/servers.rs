@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use gnoma_core::{Tool, tool::BoxFuture};
+use gnoma_core::{Tool, task::boxed, tool::BoxFuture};
 use tokio::{
     sync::watch,
     task::JoinSet,
@@ -102,12 +102,12 @@ impl Servers {
         for server in servers.shared.servers.iter().filter(|server| !server.is_known()) {
             let (server, tell) = (Arc::clone(server), Arc::clone(&servers.shared.common.tell));
             let mut wanted = servers.shared.wanted.subscribe();
-            starting.spawn(async move {
+            starting.spawn(boxed(async move {
                 timeout(START_DELAY, wanted.wait_for(|is_wanted| *is_wanted)).await.ok();
                 if let Err(why) = server.live().await {
                     tell(true, why);
                 }
-            });
+            }));
         }
         Self { _starting: starting, ..servers }
     }

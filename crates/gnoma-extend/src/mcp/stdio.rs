@@ -8,6 +8,7 @@ use std::{
     },
 };
 
+use gnoma_core::task::boxed;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 use tokio::{
@@ -111,8 +112,8 @@ impl Stdio {
             has_ended: AtomicBool::new(false),
         });
         let mut tasks = JoinSet::new();
-        tasks.spawn(write(stdin, unsent));
-        tasks.spawn(read(BufReader::new(stdout), Arc::clone(&shared), handler));
+        tasks.spawn(boxed(write(stdin, unsent)));
+        tasks.spawn(boxed(read(BufReader::new(stdout), Arc::clone(&shared), handler)));
         Self { shared, _tasks: tasks }
     }
 
@@ -189,7 +190,7 @@ fn receive(
             if answering.len() >= 2 * MAX_SERVER_REQUESTS {
                 return;
             }
-            answering.spawn(async move {
+            answering.spawn(boxed(async move {
                 let outcome = if is_too_much {
                     Err(RpcError::new(0, "too many requests at a time"))
                 } else {
@@ -197,7 +198,7 @@ fn receive(
                 };
                 // The program has ended where it cannot be told.
                 shared.lines.send(rpc::response(&id, outcome)).await.ok();
-            });
+            }));
         }
         Incoming::Unreadable(id) => {
             shared.fail(id, CallError::Unreadable("it is not valid JSON-RPC".to_owned()));

@@ -348,7 +348,8 @@ fn settle<T: ?Sized>(
     let blocking = secrets.iter().filter(|(_, action, _)| *action == FirewallAction::Block);
     if let Some((secret, _, place)) = blocking.clone().next() {
         let rule = &secret.rule;
-        let rules: BTreeSet<_> = blocking.map(|(secret, ..)| Arc::clone(&secret.rule)).collect();
+        let rules: BTreeSet<_> =
+            gnoma_core::sort::set(blocking.map(|(secret, ..)| Arc::clone(&secret.rule)));
         return Err(Blocked {
             sentence: format!(
                 "nothing was sent, because {place} contains a secret that rule `{rule}` blocks"

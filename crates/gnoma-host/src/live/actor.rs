@@ -10,6 +10,7 @@ use gnoma_core::{
     CallId, Command, Event,
     protocol::{Detach, ProcessEvent, Reply, Request, RequestError, SessionView},
     store::SessionId,
+    task::boxed,
     tool::BoxFuture,
 };
 use tokio::{task::JoinSet, time::Instant};
@@ -157,12 +158,12 @@ impl Actor {
             _ => None,
         };
         let answer = self.services.answer(request);
-        self.work.spawn(async move {
+        self.work.spawn(boxed(async move {
             let outcome = answer.await;
             if let (Ok(_), Some((title, kept))) = (&outcome, title) {
                 kept.lock().unwrap_or_else(PoisonError::into_inner).title = Some(title);
             }
             replier.reply(outcome);
-        });
+        }));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gnoma_core::{Event, session::Outcome};
+use gnoma_core::{Event, session::Outcome, task::boxed};
 
 use super::actor::{Actor, MAX_WORK};
 
@@ -18,12 +18,12 @@ impl Actor {
         }
         let (services, notices) = (Arc::clone(&self.services), self.notices.clone());
         let session = self.id.clone();
-        self.work.spawn(async move {
+        self.work.spawn(boxed(async move {
             let Some(files) = services.tasks() else { return };
             // Sessions that cannot be read are reported where the person asks for them.
             if let Ok(Some(line)) = files.offer(session).await {
                 notices.info(line);
             }
-        });
+        }));
     }
 }

@@ -8,6 +8,7 @@ use gnoma_core::{
     protocol::{Request, RequestError, RequestErrorKind, TaskRequest},
     session::{NoticeLevel, PermissionMode},
     suggest::{find_model, nearest},
+    task::boxed,
 };
 use gnoma_engine::Rights;
 
@@ -127,14 +128,19 @@ impl Actor {
                 let shared = Weak::clone(&self.shared);
                 let now_ms = move || shared.upgrade().map_or(0, |shared| shared.opener.now_ms());
                 let run = task_run::run_task(services, (session, request), port, replier, now_ms);
-                self.work.spawn(run);
+                self.work.spawn(boxed(run));
             }
             TaskRequest::Draft { name } => {
                 let said = command::said_by_person(&self.log);
-                self.work.spawn(self.tasks.draft(&self.services, session, (name, said), replier));
+                self.work.spawn(boxed(self.tasks.draft(
+                    &self.services,
+                    session,
+                    (name, said),
+                    replier,
+                )));
             }
             TaskRequest::Save { name } => {
-                self.work.spawn(self.tasks.save(&self.services, &name, replier));
+                self.work.spawn(boxed(self.tasks.save(&self.services, &name, replier)));
             }
             TaskRequest::List
             | TaskRequest::Show { .. }

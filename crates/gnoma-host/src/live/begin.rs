@@ -9,6 +9,7 @@ use gnoma_core::{
     Event,
     protocol::{ProcessEvent, RequestError, RequestErrorKind, SessionSpec, Start},
     store::SessionId,
+    task::boxed,
 };
 use gnoma_router::pool::Scope;
 use tokio::{
@@ -133,7 +134,7 @@ pub(super) fn start(
     let weak = Arc::downgrade(shared);
     let actor = Actor::new(weak, log.clone(), Arc::clone(&kept), notices, opening);
     let mut task = JoinSet::new();
-    task.spawn(actor.live(inbox, heard, Arc::clone(&close), end));
+    task.spawn(boxed(actor.live(inbox, heard, Arc::clone(&close), end)));
     let live = Live { log, jobs, close, ended, kept, _task: Arc::new(task) };
     state.sessions.insert(id.clone(), live);
     drop(state);

@@ -16,6 +16,7 @@ use gnoma_core::{
     protocol::{Detach, Question as Asked, Request, RequestError, RequestErrorKind, SessionSpec},
     session::{Outcome, PermissionAnswer, SessionState},
     store::SessionId,
+    task::boxed,
     tool::{
         BoxFuture, ChildControl, ChildEnd, ChildLink, ChildMerge, ChildResult, ChildStatus,
         ChildTask, MAX_CHILD_MESSAGES, Parent, Question, SpawnError, Spawner,
@@ -410,10 +411,10 @@ impl Child {
                 let (live, port) = (self.live.clone(), Arc::clone(&self.parent.port));
                 let (question, call) = (self.question(asked), self.parent.call.clone());
                 let child_call = key.0.clone();
-                let asking = self.asking.spawn(async move {
+                let asking = self.asking.spawn(boxed(async move {
                     let answer = once(port.ask(call, question).await);
                     give(&live, child_call, answer).await;
-                });
+                }));
                 self.put.insert(key, asking);
             }
         }

@@ -8,6 +8,7 @@ use gnoma_core::{
         ServerMessage, SessionView,
     },
     store::SessionId,
+    task::boxed,
 };
 use tokio::{
     sync::{Notify, mpsc, watch},
@@ -195,10 +196,10 @@ impl Connection {
             Request::Open(spec) => {
                 let shared = Arc::clone(&self.shared);
                 let replier = self.replier(id, is_kept);
-                self.opening.spawn(async move {
+                self.opening.spawn(boxed(async move {
                     let opened = shared.open(*spec).await;
                     replier.reply(opened.map(|session| Reply::Opened { session }));
-                });
+                }));
                 None
             }
             Request::List => Some(Ok(Reply::Live(self.shared.sessions()))),
@@ -227,7 +228,7 @@ impl Connection {
     fn answer_for_stored(&mut self, id: RequestId, request: Request, is_kept: bool) {
         let shared = Arc::clone(&self.shared);
         let replier = self.replier(id, is_kept);
-        self.opening.spawn(async move {
+        self.opening.spawn(boxed(async move {
             replier.reply(match request {
                 Request::StoredIn { spec, max } => {
                     shared.opener.stored(*spec, max).await.map(Reply::Stored)
@@ -237,7 +238,7 @@ impl Connection {
                 }
                 _ => Err(for_process()),
             });
-        });
+        }));
     }
 
     fn answer_for_session(
@@ -289,7 +290,8 @@ impl Connection {
     fn replier(&mut self, id: RequestId, is_kept: bool) -> Replier {
         let replies = is_kept.then(|| Arc::clone(&self.shared.replies));
         let (replier, told) = Replier::new(replies, &self.client, id);
-        self.under_way.spawn(async move { (id, told.await.unwrap_or_else(|_| Err(ended()))) });
+        self.under_way
+            .spawn(boxed(async move { (id, told.await.unwrap_or_else(|_| Err(ended()))) }));
         replier
     }
 }

@@ -8,6 +8,7 @@ use std::{
 use gnoma_core::{
     protocol::{Client, LiveSession, ProcessEvent},
     session::SessionState,
+    task::boxed,
 };
 use tokio::{task::JoinSet, time::timeout};
 
@@ -48,7 +49,7 @@ impl Host {
         let connection = Connection::new(Arc::clone(&self.shared), name.to_owned());
         let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
         while connections.try_join_next().is_some() {}
-        connections.spawn(connection.run(peer));
+        connections.spawn(boxed(connection.run(peer)));
         client
     }
 

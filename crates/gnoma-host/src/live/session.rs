@@ -7,6 +7,7 @@ use gnoma_core::{
     CallId, Command, ErrorKind, Event, ProviderError, Usage,
     protocol::{Detach, ProcessEvent, Reply, Request, RequestError, Topic},
     session::{NoticeLevel, Outcome, SessionState},
+    task::boxed,
 };
 use tokio::{
     sync::{Notify, mpsc, watch},
@@ -282,7 +283,7 @@ impl Actor {
             }
             Request::WatchElf { .. } | Request::CancelElf { .. } if self.work.len() < MAX_WORK => {
                 let shared = Weak::clone(&self.shared);
-                self.work.spawn(elfs::done(shared, self.id.clone(), request, replier));
+                self.work.spawn(boxed(elfs::done(shared, self.id.clone(), request, replier)));
             }
             request => match command::of(request) {
                 Ok(command) => {
@@ -320,7 +321,7 @@ impl Actor {
         let change = Change { request, spec };
         if change::is_for_another(&change.request) {
             let (services, shared) = (Arc::clone(&self.services), Arc::downgrade(&shared));
-            self.work.spawn(change::open_another(shared, services, change, replier));
+            self.work.spawn(boxed(change::open_another(shared, services, change, replier)));
             return;
         }
         if command::is_at_work(&self.log)

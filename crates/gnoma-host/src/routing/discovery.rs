@@ -7,7 +7,7 @@ use std::{
 };
 
 use futures_util::future::{join_all, select_all};
-use gnoma_core::{ModelInfo, ModelRef};
+use gnoma_core::{ModelInfo, ModelRef, task::boxed};
 use gnoma_engine::Routes;
 use tokio::{sync::watch, task::JoinSet};
 
@@ -114,7 +114,7 @@ impl Discovery {
     ) -> Self {
         let (in_use, mut is_used) = watch::channel(false);
         let mut task = JoinSet::new();
-        task.spawn(async move {
+        task.spawn(boxed(async move {
             let lists = workshop.lists(interval);
             if lists.is_empty() {
                 return;
@@ -142,7 +142,7 @@ impl Discovery {
                     return;
                 }
             }
-        });
+        }));
         Self { in_use, _task: task }
     }
 }

@@ -43,7 +43,7 @@ impl Quality {
     /// # Errors
     /// It is no such file.
     pub fn read(text: &str) -> Result<Self, serde_json::Error> {
-        let file: File = serde_json::from_str(text)?;
+        let file: File = gnoma_core::json::from_str(text)?;
         let mut quality = Self { scores: Vec::new(), lost: 0 };
         for (arm, tasks) in file.scores {
             for (task, score) in tasks {

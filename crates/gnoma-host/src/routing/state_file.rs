@@ -126,7 +126,7 @@ pub fn decode(bytes: &[u8]) -> Result<Kept, Trouble> {
     if wrapped.crc32 != format!("{:08x}", crc32fast::hash(content.as_bytes())) {
         return Err(Trouble::Damaged);
     }
-    let kept: Kept = serde_json::from_str(content).map_err(|_| Trouble::Damaged)?;
+    let kept: Kept = gnoma_core::json::from_str(content).map_err(|_| Trouble::Damaged)?;
     match &kept.state {
         Some(state) if state.version > gnoma_router::state::STATE_VERSION => Err(Trouble::Newer),
         Some(_) | None => Ok(kept),

@@ -137,7 +137,8 @@ fn load(path: &Path) -> LoadedFile {
         return LoadedFile { is_too_large, ..LoadedFile::default() };
     }
     let text = fs::read_to_string(path).unwrap_or_default();
-    let lines = text.lines().filter_map(|line| serde_json::from_str::<ReadSession>(line).ok());
+    let lines =
+        text.lines().filter_map(|line| gnoma_core::json::from_str::<ReadSession>(line).ok());
     let known = lines.map(|read| (read.session.id.clone(), read)).collect();
     LoadedFile { known, bytes: text.len(), is_too_large }
 }

@@ -67,7 +67,7 @@ impl OfferRecord {
 
     fn load(project: &Project) -> Self {
         let text = fs::read_to_string(Self::path(project)).unwrap_or_default();
-        serde_json::from_str(&text).unwrap_or_default()
+        gnoma_core::json::from_str(&text).unwrap_or_default()
     }
 
     fn save(&self, project: &Project) -> std::io::Result<()> {

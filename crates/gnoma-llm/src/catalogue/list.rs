@@ -10,8 +10,8 @@
 use std::sync::LazyLock;
 
 use gnoma_core::Price;
+use gnoma_packed::{packed, unpack};
 use memchr::{memchr, memmem, memrchr};
-use miniz_oxide::inflate::decompress_to_vec_with_limit;
 
 use super::{Capabilities, ListedModel, day};
 
@@ -22,16 +22,9 @@ const MADE: &str = "\n# made ";
 const DECIMALS: usize = 6;
 const MICRO: u64 = 1_000_000;
 
-/// The list that is shipped, compressed when the program is built.
-const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/models"));
-/// More than the list has.
-const MAX_LIST_BYTES: usize = 1 << 20;
-
 /// The list that is shipped, unpacked for the first look-up.
-pub(super) static SHIPPED: LazyLock<List<'static>> = LazyLock::new(|| {
-    let text = decompress_to_vec_with_limit(PACKED, MAX_LIST_BYTES).unwrap_or_default();
-    List::new(String::from_utf8(text).unwrap_or_default().leak())
-});
+pub(super) static SHIPPED: LazyLock<List<'static>> =
+    LazyLock::new(|| List::new(unpack(packed!("models.tsv")).leak()));
 
 /// A list, wherever its text comes from.
 #[derive(Clone, Copy, Debug)]

@@ -58,7 +58,7 @@ impl Overlay {
     #[must_use]
     pub fn of_provider(&self, provider: &str) -> Vec<ListedModel> {
         let mut models: BTreeMap<String, ListedModel> =
-            SHIPPED.models(provider).map(|model| (model.id.clone(), model)).collect();
+            gnoma_core::sort::map(SHIPPED.models(provider).map(|model| (model.id.clone(), model)));
         models.extend(
             self.models
                 .get(provider)

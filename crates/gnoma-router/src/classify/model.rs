@@ -138,7 +138,7 @@ fn objects(text: &str) -> Vec<Map<String, Value>> {
             break;
         };
         rest = object.1;
-        if let Ok(Value::Object(object)) = serde_json::from_str(object.0) {
+        if let Ok(Value::Object(object)) = gnoma_core::json::from_str(object.0) {
             found.push(object);
         }
     }

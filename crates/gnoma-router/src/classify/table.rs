@@ -2,9 +2,11 @@
 
 use std::sync::LazyLock;
 
+use gnoma_packed::{packed, unpack};
+
 use super::{lexicon::Lexicon, task_type::TaskType};
 
-const SHIPPED: &str = include_str!("words.tsv");
+const SHIPPED: &[u8] = packed!("words.tsv");
 
 /// Where a phrase counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +80,7 @@ impl PhraseTable {
     pub(super) fn shipped() -> &'static Self {
         static TABLE: LazyLock<PhraseTable> = LazyLock::new(|| {
             let mut table = PhraseTable::default();
-            for line in lines(SHIPPED) {
+            for line in lines(&unpack(SHIPPED)) {
                 // Every line that comes with gnoma is tested to be readable.
                 let _readable = table.read(line);
             }
@@ -140,7 +142,7 @@ mod tests {
 
     #[test]
     fn every_line_that_comes_with_gnoma_is_readable() {
-        for line in lines(SHIPPED) {
+        for line in lines(&unpack(SHIPPED)) {
             assert!(PhraseTable::default().read(line).is_some(), "{line}");
             assert_eq!(line, line.to_lowercase());
         }

@@ -10,7 +10,8 @@ use super::rates::Rates;
 
 static DATA: &str = include_str!("tiers.json");
 
-static TIERS: LazyLock<Data> = LazyLock::new(|| serde_json::from_str(DATA).unwrap_or_default());
+static TIERS: LazyLock<Data> =
+    LazyLock::new(|| gnoma_core::json::from_str(DATA).unwrap_or_default());
 
 #[derive(Default, Deserialize)]
 struct Data {

@@ -30,11 +30,11 @@ impl ReplayLine {
         struct Typed {
             r#type: LineType,
         }
-        Ok(match serde_json::from_str::<Typed>(line)?.r#type {
-            LineType::Init => Self::Init(serde_json::from_str(line)?),
-            LineType::Task => Self::Task(serde_json::from_str(line)?),
-            LineType::Result => Self::Result(serde_json::from_str(line)?),
-            LineType::Outcome => Self::Outcome(serde_json::from_str(line)?),
+        Ok(match gnoma_core::json::from_str::<Typed>(line)?.r#type {
+            LineType::Init => Self::Init(gnoma_core::json::from_str(line)?),
+            LineType::Task => Self::Task(gnoma_core::json::from_str(line)?),
+            LineType::Result => Self::Result(gnoma_core::json::from_str(line)?),
+            LineType::Outcome => Self::Outcome(gnoma_core::json::from_str(line)?),
             LineType::End => Self::End,
         })
     }

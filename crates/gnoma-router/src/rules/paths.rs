@@ -36,7 +36,8 @@ impl Concern {
     /// Nothing was met yet but the folder.
     #[must_use]
     pub fn new(rules: &[Rule], ground: PathBase) -> Self {
-        let globs: BTreeSet<&String> = rules.iter().flat_map(|rule| &rule.when.paths).collect();
+        let globs: BTreeSet<&String> =
+            gnoma_core::sort::set(rules.iter().flat_map(|rule| &rule.when.paths));
         let globs = globs.into_iter().cloned().collect();
         let mut concern = Self { globs, ground, met: BTreeSet::new() };
         concern.meet(".", true);

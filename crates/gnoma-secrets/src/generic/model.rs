@@ -8,6 +8,8 @@
 
 use std::sync::OnceLock;
 
+use gnoma_packed::{packed, unpack};
+
 use super::features::{Description, NAMES};
 use super::place::{NamedValue, Operator};
 
@@ -15,7 +17,7 @@ static MODEL: OnceLock<TreeModel> = OnceLock::new();
 
 /// Whether the trees hold the place for a secret.
 pub(crate) fn is_secret(description: &Description, place: &NamedValue) -> bool {
-    let model = MODEL.get_or_init(|| TreeModel::parse(include_str!("../../data/assignment.txt")));
+    let model = MODEL.get_or_init(|| TreeModel::parse(&unpack(packed!("assignment.txt"))));
     let needed = match (place.by_form, place.operator) {
         (true, Operator::None) => model.unbound,
         (true, _) => model.unnamed,
@@ -156,7 +158,7 @@ mod tests {
 
     #[test]
     fn the_weights_are_whole() {
-        let text = include_str!("../../data/assignment.txt");
+        let text = &unpack(packed!("assignment.txt"));
         let model = TreeModel::parse(text);
         let trees = text.lines().filter(|line| line.contains('='));
         assert_eq!(model.trees.len(), trees.filter(|line| !line.starts_with('#')).count());
@@ -181,7 +183,7 @@ mod tests {
 
     #[test]
     fn numbers_are_read_as_rust_reads_them() {
-        let text = include_str!("../../data/assignment.txt");
+        let text = &unpack(packed!("assignment.txt"));
         let lines = text.lines().filter(|line| line.contains('=') && !line.starts_with('#'));
         for word in lines.flat_map(|line| line.split(['<', '=', ' '])) {
             if let Ok(expected) = word.parse::<f32>() {

@@ -8,6 +8,8 @@
 
 use std::sync::OnceLock;
 
+use gnoma_packed::{packed, unpack};
+
 /// Longer values are judged by their beginning.
 const MAX_MEASURED_BYTES: usize = 96;
 /// Five bits a letter in one word of 64 bits.
@@ -90,7 +92,7 @@ impl Reading {
 pub(crate) fn read(value: &[u8]) -> Reading {
     let value = value.get(..MAX_MEASURED_BYTES).unwrap_or(value);
     let vocabulary =
-        VOCABULARY.get_or_init(|| Vocabulary::parse(include_str!("../../data/vocabulary.txt")));
+        VOCABULARY.get_or_init(|| Vocabulary::parse(&unpack(packed!("vocabulary.txt"))));
     let mut reading = Reading { bytes: value.len(), ..Reading::default() };
     let mut rest = value;
     while let Some(&first) = rest.first() {
@@ -325,7 +327,7 @@ mod tests {
 
     #[test]
     fn the_vocabulary_has_only_groups() {
-        let text = include_str!("../../data/vocabulary.txt");
+        let text = &unpack(packed!("vocabulary.txt"));
         assert!(text.lines().filter(|line| !line.starts_with('#')).all(is_piece));
         assert!(text.len() < 40_000);
     }

@@ -14,20 +14,24 @@ pub(crate) use options::{GivenOption, SortedWords, sort_words};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-const TABLES: [&str; 7] = [
-    include_str!("tables/text.table"),
-    include_str!("tables/files.table"),
-    include_str!("tables/git.table"),
-    include_str!("tables/development.table"),
-    include_str!("tables/system.table"),
-    include_str!("tables/network.table"),
-    include_str!("tables/running.table"),
-];
+use gnoma_packed::{packed, unpack};
+
+static TABLES: LazyLock<[String; 7]> = LazyLock::new(|| {
+    [
+        unpack(packed!("text.table")),
+        unpack(packed!("files.table")),
+        unpack(packed!("git.table")),
+        unpack(packed!("development.table")),
+        unpack(packed!("system.table")),
+        unpack(packed!("network.table")),
+        unpack(packed!("running.table")),
+    ]
+});
 
 /// Name or command (`git log`) to the lines that describe it.
 static INDEX: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(|| {
     let mut index = HashMap::new();
-    for block in TABLES.into_iter().flat_map(blocks) {
+    for block in TABLES.iter().flat_map(|table| blocks(table)) {
         for name in entry::names(block) {
             index.entry(name).or_insert(block);
         }
@@ -65,7 +69,7 @@ mod tests {
 
     #[test]
     fn every_line_of_every_table_is_understood() {
-        for block in TABLES.into_iter().flat_map(blocks) {
+        for block in TABLES.iter().flat_map(|table| blocks(table)) {
             let wrong = entry::unreadable(block);
             assert!(wrong.is_empty(), "{wrong:?} in [{block}");
         }
@@ -74,7 +78,7 @@ mod tests {
     #[test]
     fn every_name_is_described_once() {
         let mut seen = HashSet::new();
-        for block in TABLES.into_iter().flat_map(blocks) {
+        for block in TABLES.iter().flat_map(|table| blocks(table)) {
             for name in entry::names(block) {
                 assert!(seen.insert(name), "[{name}] stands twice");
                 assert!(!name.is_empty() && !name.ends_with("-none"), "[{name}]");
@@ -84,7 +88,7 @@ mod tests {
 
     #[test]
     fn every_shared_set_exists() {
-        for block in TABLES.into_iter().flat_map(blocks) {
+        for block in TABLES.iter().flat_map(|table| blocks(table)) {
             for shared in ProgramEntry::decode(block).like {
                 assert!(INDEX.contains_key(shared), "{shared}");
             }

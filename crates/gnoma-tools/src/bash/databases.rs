@@ -30,8 +30,10 @@ pub(super) fn in_use(changes: &Changes) -> Option<PathBuf> {
             fs::symlink_metadata(log).is_ok()
         })
     };
-    let changed: BTreeSet<PathBuf> = changes.list.iter().map(LayerChange::path).map(unit).collect();
-    let databases: BTreeSet<PathBuf> = changed.into_iter().filter(|file| has_logs(file)).collect();
+    let changed: BTreeSet<PathBuf> =
+        gnoma_core::sort::set(changes.list.iter().map(LayerChange::path).map(unit));
+    let databases: BTreeSet<PathBuf> =
+        gnoma_core::sort::set(changed.into_iter().filter(|file| has_logs(file)));
     if databases.is_empty() {
         return None;
     }

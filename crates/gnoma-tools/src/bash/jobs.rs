@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gnoma_core::{ToolCx, duration};
+use gnoma_core::{ToolCx, duration, task::boxed};
 use tokio::{io::AsyncWriteExt, process::ChildStdin, task::JoinSet, time::timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -268,7 +268,7 @@ impl JobTable {
             absent: AbsentNames::default(),
         };
         let (stop, over) = (job.stop.clone(), job.over.clone());
-        self.tasks.spawn(attend(process, Arc::clone(&job.log), stop, over, room));
+        self.tasks.spawn(boxed(attend(process, Arc::clone(&job.log), stop, over, room)));
         self.last_id += 1;
         self.jobs.insert(self.last_id, job);
         self.last_id

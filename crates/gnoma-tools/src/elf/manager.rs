@@ -12,6 +12,7 @@ use std::{
 use gnoma_core::{
     CallId,
     session::NoticeLevel,
+    task::boxed,
     tool::{ChildControl, ChildHandle, ChildLink, ToolEvent, ToolSession},
 };
 use tokio::{
@@ -149,7 +150,7 @@ impl ElfManager {
         while state.tasks.try_join_next().is_some() {}
         state.make_room();
         state.elfs.push(elf);
-        state.tasks.spawn(async move {
+        state.tasks.spawn(boxed(async move {
             let report = Arc::new(run.go().await);
             told.send_replace(Some(Arc::clone(&report)));
             let text = format!("elf `{}`: {}", report.name, report.line());
@@ -159,7 +160,7 @@ impl ElfManager {
             if !is_read.load(Ordering::Relaxed) {
                 port.deliver(format!("{text}; `elf` with action `wait` gives its result")).await;
             }
-        });
+        }));
     }
 
     /// How the elfs are.

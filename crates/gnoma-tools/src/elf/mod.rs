@@ -17,6 +17,7 @@ use std::{
 use gnoma_core::{
     Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
     message::CallId,
+    task::boxed,
     tool::{
         Access, BoxFuture, ChildHandle, ChildLink, ChildState, Tier, ToolEvent, ToolKind,
         ToolSession,
@@ -181,7 +182,7 @@ async fn together(
             cancel: Arc::<Notify>::default(),
         };
         let (ended, call) = (Arc::clone(&ended), call.clone());
-        running.spawn(async move {
+        running.spawn(boxed(async move {
             let report = tokio::select! {
                 biased;
                 report = run.go() => report,
@@ -193,7 +194,7 @@ async fn together(
             if let Some(place) = ended.get_mut(at) {
                 *place = Some(Arc::new(report));
             }
-        });
+        }));
     }
     while running.join_next().await.is_some() {}
     let ended: Vec<_> =

@@ -120,7 +120,7 @@ impl<A: DeserializeOwned + 'static> Tool for FileTool<A> {
     }
 
     fn normalize(&self, call: &ToolCall, cx: &ToolCx) -> Option<RawJson> {
-        let given: GivenPath<'_> = serde_json::from_str(call.arguments.get()).ok()?;
+        let given: GivenPath<'_> = gnoma_core::json::from_str(call.arguments.get()).ok()?;
         let path = intended_path(&given.path, &cx.cwd, self.shared.home.as_deref())?;
         let mut arguments: serde_json::Map<_, _> = call.arguments.read().ok()?;
         arguments.insert("path".to_owned(), path.into());

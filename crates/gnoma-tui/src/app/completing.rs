@@ -64,7 +64,7 @@ impl State {
         }
         let names = [commands::names(), &own].concat();
         let mut order = commands::order(written, &names);
-        order.sort_by_key(|name| meant != Some(*name));
+        gnoma_core::sort::by_key(&mut order, |name| meant != Some(*name));
         let hit = |name: &str| Hit { name: name.to_owned(), about: self.about_command(name) };
         order.into_iter().map(hit).collect()
     }

@@ -53,7 +53,7 @@ fn plan_excerpt(steps: &[PlanStep], rows: usize) -> Vec<Line> {
     let mut lines = vec![Line::new(format!("Plan · {}", plan::progress(steps)), dim)];
     let open = |step: &&PlanStep| step.status != StepStatus::Done;
     let mut left: Vec<PlanStep> = steps.iter().filter(open).cloned().collect();
-    left.sort_by_key(|step| step.status != StepStatus::Active);
+    gnoma_core::sort::by_key(&mut left, |step| step.status != StepStatus::Active);
     let room = rows - 1;
     let shown = if left.len() > room.min(MAX_PLAN_STEPS) {
         room.saturating_sub(1).clamp(1, MAX_PLAN_STEPS)

@@ -6,6 +6,7 @@ use gnoma_core::{
     protocol::Request,
     session::{Inquiry, Outcome, PermissionAnswer, SessionState},
     store::SessionId,
+    task::boxed,
 };
 use serde_json::Value;
 
@@ -152,10 +153,10 @@ impl Drive {
         if inquiry.is_none() && permission.takes_approval(&call_of(session.as_ref(), &call.id)) {
             return self.answered(session.as_ref(), call.id, PermissionAnswer::Allow);
         }
-        self.ways.asking.spawn(async move {
+        self.ways.asking.spawn(boxed(async move {
             let id = call.id.clone();
             (session, id, permission.answer(call, reason, inquiry).await)
-        });
+        }));
     }
 
     pub(super) fn answered(

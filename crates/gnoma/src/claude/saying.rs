@@ -1,6 +1,6 @@
 //! What the program writes, line by line, and the turns that it begins.
 
-use gnoma_core::protocol::Request;
+use gnoma_core::{protocol::Request, task::boxed};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -32,7 +32,7 @@ impl Drive {
         if line.trim().is_empty() {
             return Ok(());
         }
-        let message: Value = match serde_json::from_str(&line) {
+        let message: Value = match gnoma_core::json::from_str(&line) {
             Ok(message) => message,
             Err(error) => {
                 report::say(format_args!("gnoma: a line of standard input is not JSON: {error}"));
@@ -90,7 +90,7 @@ impl Drive {
         }
         let Openable { host, program, spec, in_program, .. } = &self.openable;
         let (host, program) = (host.clone(), program.clone());
-        self.ways.opening.spawn(open::open(host, program, spec.clone(), in_program.clone()));
+        self.ways.opening.spawn(boxed(open::open(host, program, spec.clone(), in_program.clone())));
     }
 
     pub(super) fn opened(&mut self, opened: Result<OpenSession, String>) -> Result<(), Gone> {

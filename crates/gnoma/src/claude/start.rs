@@ -133,7 +133,7 @@ fn secrets(fields: Option<&Value>) -> BTreeMap<String, Secret<String>> {
         Value::String(text) => Some((name, Secret::new(text))),
         _ => None,
     };
-    fields.into_iter().filter_map(one).collect()
+    gnoma_core::sort::map(fields.into_iter().filter_map(one))
 }
 
 /// The hooks of an `initialize` request; and what is not done, a sentence each.

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use gnoma_core::protocol::VERSION;
 use gnoma_host::HostError;
-use miniz_oxide::inflate::decompress_to_vec_with_limit;
+use gnoma_packed::packed;
 use serde_json::Value;
 
 use super::common::{print, print_data};
@@ -11,11 +11,9 @@ use crate::report::Exit;
 
 /// Made by `cargo xtask schema` from the types themselves; a test keeps it true. Compressed when the program
 /// is built.
-const SCHEMA: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/schema"));
+const SCHEMA: &[u8] = packed!("schema");
 /// Made of the schema when the program is built; the types are null here.
-const OPENAPI: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/openapi"));
-/// More than each of them has.
-const MAX_DOCUMENT_BYTES: usize = 4 << 20;
+const OPENAPI: &[u8] = packed!("openapi");
 
 pub(super) fn run(schema: bool, api: bool) -> Result<Exit> {
     if schema {
@@ -45,9 +43,8 @@ fn pretty(document: &Value) -> serde_json::Result<String> {
 }
 
 fn unpack(document: &[u8]) -> Result<Value, HostError> {
-    let broken = || HostError::failure("the schema in this program is broken");
-    let bytes = decompress_to_vec_with_limit(document, MAX_DOCUMENT_BYTES).map_err(|_| broken())?;
-    gnoma_core::json::from_bytes(&bytes).map_err(|_| broken())
+    gnoma_core::json::from_str(&gnoma_packed::unpack(document))
+        .map_err(|_| HostError::failure("the schema in this program is broken"))
 }
 
 #[cfg(test)]

@@ -89,7 +89,7 @@ impl Files {
     pub(super) fn drafts(&self) -> Vec<Draft> {
         let Ok(place) = self.place(Which::Used) else { return Vec::new() };
         let text = read(&place.drafts, MAX_DRAFT_BYTES).ok().flatten();
-        text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+        text.and_then(|text| gnoma_core::json::from_str(&text).ok()).unwrap_or_default()
     }
 
     /// Keeps that; nothing at all where nothing is written.

@@ -8,6 +8,7 @@ use std::{
 };
 
 use futures_util::Stream as _;
+use gnoma_core::task::boxed;
 use gnoma_net::{ByteStream, NetError, Reply};
 use serde_json::Value;
 use tokio::{task::JoinSet, time::sleep};
@@ -207,7 +208,7 @@ impl Inbox<'_> {
         if answering.len() >= 2 * MAX_SERVER_REQUESTS {
             return;
         }
-        answering.spawn(async move {
+        answering.spawn(boxed(async move {
             let outcome = if is_too_much {
                 Err(RpcError::new(0, "too many requests at a time"))
             } else {
@@ -217,7 +218,7 @@ impl Inbox<'_> {
             let message = Message { body, headers: &[], is_repeatable: false };
             // A server that cannot be reached any more needs no answer.
             post::send(&shared, &message).await.map(drop).ok();
-        });
+        }));
     }
 }
 

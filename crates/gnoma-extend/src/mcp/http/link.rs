@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use gnoma_core::Secret;
+use gnoma_core::{Secret, task::boxed};
 use gnoma_net::{Http, HttpRequest};
 use serde_json::{Map, Value, json};
 use tokio::{sync::oneshot, task::JoinSet, time::timeout};
@@ -75,11 +75,11 @@ impl Drop for WaitingRequest<'_> {
         params.insert("reason".to_owned(), json!("the answer is not needed any more"));
         let body = Some(rpc::notification("notifications/cancelled", &params));
         let shared = Arc::clone(&self.link.shared);
-        self.link.tasks().spawn(async move {
+        self.link.tasks().spawn(boxed(async move {
             let message = Message { body, headers: &[], is_repeatable: false };
             // A server that cannot be told has ended.
             post::send(&shared, &message).await.map(drop).ok();
-        });
+        }));
     }
 }
 
@@ -206,7 +206,7 @@ impl HttpLink {
     pub(crate) async fn follow_events(&self) {
         let (opened, is_open) = oneshot::channel();
         let shared = Arc::clone(&self.shared);
-        self.tasks().spawn(events::follow(shared, opened));
+        self.tasks().spawn(boxed(events::follow(shared, opened)));
         // A server that does not answer has no stream.
         timeout(STREAM_WAIT, is_open).await.ok();
     }

@@ -13,7 +13,7 @@ const MAX_DEPTH: usize = 100;
 /// Reads the text of one JSON document; `None` where it is none.
 pub(crate) fn read(text: &str) -> Option<Value> {
     let text = text.trim_start_matches('\u{feff}').trim();
-    if let Ok(value) = serde_json::from_str(text) {
+    if let Ok(value) = gnoma_core::json::from_str(text) {
         return Some(value);
     }
     let mut reader = LenientReader { rest: text };
@@ -170,7 +170,7 @@ impl<'a> LenientReader<'a> {
         let length = self.rest.find(is_end).unwrap_or(self.rest.len());
         let word = self.rest.get(..length).filter(|word| !word.is_empty())?;
         self.rest = self.rest.get(length..)?;
-        if let Ok(value) = serde_json::from_str(word) {
+        if let Ok(value) = gnoma_core::json::from_str(word) {
             return Some(value);
         }
         let number = word.parse::<f64>().ok().and_then(Number::from_f64);

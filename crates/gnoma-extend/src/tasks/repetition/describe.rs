@@ -152,7 +152,9 @@ impl Turns {
         };
         let outside = |word: &String| everywhere.iter().filter(|it| it.contains(word)).count();
         words.retain(|(word, count)| outside(word) <= count * 2);
-        words.sort_by_key(|(word, count)| (outside(word).saturating_sub(*count), word.clone()));
+        gnoma_core::sort::by_key(&mut words, |(word, count)| {
+            (outside(word).saturating_sub(*count), word.clone())
+        });
         words
             .into_iter()
             .map(|(word, _)| word)
@@ -283,7 +285,9 @@ fn shared_template(texts: &[Option<String>], arguments: &[RepeatedArgument]) -> 
     let (newest, text) =
         texts.iter().enumerate().rev().find_map(|(at, it)| Some((at, it.as_ref()?)))?;
     let mut longest_first: Vec<&RepeatedArgument> = arguments.iter().collect();
-    longest_first.sort_by_key(|it| std::cmp::Reverse(it.values.get(newest).map_or(0, String::len)));
+    gnoma_core::sort::by_key(&mut longest_first, |it| {
+        std::cmp::Reverse(it.values.get(newest).map_or(0, String::len))
+    });
     if text.contains('$')
         && longest_first.iter().any(|it| text.contains(&format!("${{{}}}", it.name)))
     {

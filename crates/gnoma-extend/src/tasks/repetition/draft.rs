@@ -107,7 +107,9 @@ fn said(repetition: &Repetition, history: &[PastSession]) -> String {
     }
     let mut text = lines.join("\n");
     let mut longest_first: Vec<&RepeatedArgument> = repetition.arguments.iter().collect();
-    longest_first.sort_by_key(|it| std::cmp::Reverse(it.values.get(at).map_or(0, String::len)));
+    gnoma_core::sort::by_key(&mut longest_first, |it| {
+        std::cmp::Reverse(it.values.get(at).map_or(0, String::len))
+    });
     for argument in longest_first {
         if let Some(value) = argument.values.get(at).filter(|it| !it.is_empty()) {
             text = super::describe::replace_outside_names(&text, value, &named_as(argument));

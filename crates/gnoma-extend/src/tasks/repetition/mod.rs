@@ -48,7 +48,7 @@ impl Repetition {
     #[must_use]
     pub fn key(&self) -> String {
         let mut labels: Vec<&str> = self.labels.iter().map(String::as_str).collect();
-        labels.sort_unstable();
+        gnoma_core::sort::sort(&mut labels);
         labels.join(" ")
     }
 
@@ -122,7 +122,7 @@ fn describe_new(
     history: &[PastSession],
     existing: &[ExistingRecipe],
 ) -> Vec<Repetition> {
-    patterns.sort_by_key(|it| std::cmp::Reverse((it.score, it.turns.len())));
+    gnoma_core::sort::by_key(&mut patterns, |it| std::cmp::Reverse((it.score, it.turns.len())));
     let mut is_covered = vec![false; turns.all.len()];
     patterns.retain(|pattern| {
         let is_new = !pattern.turns.iter().any(|turn| is_covered[*turn]);

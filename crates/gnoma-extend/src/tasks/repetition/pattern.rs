@@ -77,7 +77,7 @@ impl Pattern {
     /// Puts the occurrences in the order of the history.
     fn sort_by_time(&mut self) {
         let mut order: Vec<usize> = (0..self.turns.len()).collect();
-        order.sort_by_key(|at| self.turns.get(*at));
+        gnoma_core::sort::by(&mut order, |a, b| self.turns.get(*a).cmp(&self.turns.get(*b)));
         fn permuted<T: Clone>(values: &[T], order: &[usize]) -> Vec<T> {
             order.iter().filter_map(|at| values.get(*at)).cloned().collect()
         }

@@ -13,7 +13,7 @@ pub(super) fn find_arguments(parts: &[Values]) -> Vec<Values> {
     let pieces: Vec<Values> = parts.iter().flat_map(split_alike).collect();
     // Shorter parts first, so that longer ones can be explained by them.
     let mut parts: Vec<&Values> = pieces.iter().collect();
-    parts.sort_by_key(|part| rank(part));
+    gnoma_core::sort::by_key(&mut parts, |part| rank(part));
     for part in parts {
         let rest = subtract_all(part, &arguments);
         for piece in differing_pieces(&rest) {
@@ -47,8 +47,9 @@ fn split_alike(part: &Values) -> Vec<Values> {
 pub(super) fn subtract_all(part: &Values, arguments: &[Values]) -> Values {
     let mut rest = part.clone();
     let mut longest_first: Vec<&Values> = arguments.iter().collect();
-    longest_first
-        .sort_by_key(|it| std::cmp::Reverse(it.iter().flatten().map(String::len).sum::<usize>()));
+    gnoma_core::sort::by_key(&mut longest_first, |it| {
+        std::cmp::Reverse(it.iter().flatten().map(String::len).sum::<usize>())
+    });
     for argument in longest_first {
         if let Some(next) = subtract(&rest, argument) {
             rest = next;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use gnoma_core::task::boxed;
 use serde_json::Value;
 use tokio::task::{AbortHandle, Id, JoinSet};
 
@@ -52,7 +53,7 @@ impl RunningCalls {
             }
             Incoming::Call(call) => {
                 let id = call.id.clone();
-                let task = self.all.spawn(run(call));
+                let task = self.all.spawn(boxed(run(call)));
                 self.by_id.insert(id.to_string(), RunningCall { id, task });
                 None
             }

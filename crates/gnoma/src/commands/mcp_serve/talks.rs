@@ -12,6 +12,7 @@ use gnoma_core::{
     protocol::{Client, Reply, Request, RequestId, ServerMessage, SessionSpec, Start},
     session::{Outcome, SessionState},
     store::SessionId,
+    task::boxed,
 };
 use gnoma_host::{live::Host, opening::Projects};
 use serde_json::Value;
@@ -154,7 +155,7 @@ impl Talks {
             asked: None,
             said: None,
         };
-        state.following.spawn(following.run(wanted));
+        state.following.spawn(boxed(following.run(wanted)));
         state.uses += 1;
         let used = state.uses;
         state.talks.insert(session.clone(), Talk { requests, seen, said: 0, used });

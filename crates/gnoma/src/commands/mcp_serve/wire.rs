@@ -54,7 +54,7 @@ pub(super) struct ServedCall {
 /// Reads a line. `tools`: the list of them. `is_greeted`: the client has begun with the handshake; before that
 /// each request must name its version.
 pub(super) fn read(line: &str, tools: &Value, is_greeted: &mut bool) -> Incoming {
-    let message: Value = match serde_json::from_str(line) {
+    let message: Value = match gnoma_core::json::from_str(line) {
         Ok(message) => message,
         Err(error) => {
             return Incoming::Answered(failure(&Value::Null, PARSE_ERROR, &error.to_string()));

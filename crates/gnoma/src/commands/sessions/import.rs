@@ -241,7 +241,7 @@ fn whose(ending: &str, begin: &str) -> Option<Source> {
 }
 
 fn whose_line(line: &str) -> Option<Source> {
-    let value: Value = serde_json::from_str(line).ok()?;
+    let value: Value = gnoma_core::json::from_str(line).ok()?;
     let has = |field: &str| value.get(field).is_some();
     let kind = value.get("type").and_then(Value::as_str);
     match kind {

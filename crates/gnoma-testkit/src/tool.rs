@@ -107,17 +107,6 @@ impl FakeTool {
         self
     }
 
-    /// Putting texts into files, with arguments of these names.
-    #[must_use]
-    pub fn writing(mut self, arguments: &[&str]) -> Self {
-        let name = |name: &&str| format!(r#""{name}":{{"type":"string"}}"#);
-        let properties = arguments.iter().map(name).collect::<Vec<_>>().join(",");
-        let schema = format!(r#"{{"type":"object","properties":{{{properties}}}}}"#);
-        self.spec.kind = ToolKind::WritesFiles;
-        self.spec.parameters = RawJson::parse(&schema).unwrap_or_else(|_| RawJson::empty_object());
-        self
-    }
-
     /// Ending only after `delay`, in tokio's time.
     #[must_use]
     pub fn after(mut self, delay: Duration) -> Self {

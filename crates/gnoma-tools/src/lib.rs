@@ -10,6 +10,7 @@ mod bash;
 mod build_output;
 mod elf;
 mod fs;
+mod line_pattern;
 mod options;
 mod plan;
 mod read_result;

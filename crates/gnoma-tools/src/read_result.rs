@@ -10,11 +10,9 @@ use gnoma_core::{
     store::{ResultId, ResultStore, StoreError},
     tool::{Access, BoxFuture, Tier, ToolKind},
 };
-use grep_matcher::Matcher;
-use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use serde::Deserialize;
 
-use crate::args;
+use crate::{args, line_pattern::LinePattern};
 
 /// Bytes shown when the call does not say.
 const DEFAULT_BYTES: usize = 8 * 1024;
@@ -94,8 +92,8 @@ async fn read(results: &dyn ResultStore, arguments: ReadResultArguments) -> Tool
     let max = max.unwrap_or(DEFAULT_BYTES).clamp(MIN_BYTES, MAX_BYTES);
     let answer = match pattern.filter(|pattern| !pattern.is_empty()) {
         None => place.slice(max).await,
-        Some(pattern) => match compile(&pattern) {
-            Ok(matcher) => place.lines(&matcher, max).await,
+        Some(pattern) => match LinePattern::compile(&pattern, MAX_PATTERN_BYTES) {
+            Ok(pattern) => place.lines(&pattern, max).await,
             Err(why) => return ToolOutcome::failed(why),
         },
     };
@@ -106,16 +104,6 @@ async fn read(results: &dyn ResultStore, arguments: ReadResultArguments) -> Tool
             error.sentence
         )),
     }
-}
-
-fn compile(pattern: &str) -> Result<RegexMatcher, String> {
-    let build = RegexMatcherBuilder::new().size_limit(MAX_PATTERN_BYTES).build(pattern);
-    build.map_err(|error| {
-        format!(
-            "`{pattern}` is not a valid regular expression: {error}\nput `\\` before a character \
-             that is meant literally"
-        )
-    })
 }
 
 /// Where to read.
@@ -143,8 +131,8 @@ impl ReadRange<'_> {
     }
 
     /// Lines that match, each with the byte it begins at.
-    async fn lines(self, matcher: &RegexMatcher, max: usize) -> Result<String, StoreError> {
-        let mut found = MatchingLines { matcher, max, text: String::new() };
+    async fn lines(self, pattern: &LinePattern, max: usize) -> Result<String, StoreError> {
+        let mut found = MatchingLines { pattern, max, text: String::new() };
         let mut at = self.from;
         let end = at.saturating_add(MAX_SEARCHED_BYTES);
         loop {
@@ -170,7 +158,7 @@ impl ReadRange<'_> {
 
 /// Lines found so far.
 struct MatchingLines<'a> {
-    matcher: &'a RegexMatcher,
+    pattern: &'a LinePattern,
     max: usize,
     text: String,
 }
@@ -181,7 +169,7 @@ impl MatchingLines<'_> {
     fn take(&mut self, mut at: u64, slice: &str) -> Option<u64> {
         for line in slice.split_inclusive('\n') {
             let words = line.trim_end_matches(['\r', '\n']);
-            if self.matcher.is_match(words.as_bytes()).unwrap_or(false) {
+            if self.pattern.is_match(words.as_bytes()) {
                 let shown = cut::head(words, MAX_LINE_BYTES);
                 let mark = if shown.len() < words.len() { "…" } else { "" };
                 let row = format!("{at}: {shown}{mark}\n");

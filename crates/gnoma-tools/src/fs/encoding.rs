@@ -5,6 +5,7 @@
 
 use std::{
     borrow::Cow,
+    char::DecodeUtf16Error,
     time::{Duration, Instant},
 };
 
@@ -133,16 +134,25 @@ fn with_cr_ends(text: &[u8]) -> Vec<u8> {
 }
 
 fn decode_utf16(bytes: &[u8], is_little: bool) -> Option<String> {
-    let pairs = bytes.chunks_exact(2);
-    if !pairs.remainder().is_empty() {
-        return None;
-    }
-    let unit = |pair: &[u8]| {
+    let text = utf16_chars(bytes, is_little).collect::<Result<String, _>>().ok()?;
+    (bytes.len().is_multiple_of(2) && !text.contains('\0')).then_some(text)
+}
+
+/// UTF-16 behind its byte order mark as text, with `U+FFFD` for what is no character.
+pub(super) fn decode_utf16_lossy(bytes: &[u8], is_little: bool) -> String {
+    let chars = utf16_chars(bytes, is_little);
+    chars.map(|found| found.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
+}
+
+fn utf16_chars(
+    bytes: &[u8],
+    is_little: bool,
+) -> impl Iterator<Item = Result<char, DecodeUtf16Error>> {
+    let unit = move |pair: &[u8]| {
         let pair = <[u8; 2]>::try_from(pair).unwrap_or_default();
         if is_little { u16::from_le_bytes(pair) } else { u16::from_be_bytes(pair) }
     };
-    let text = char::decode_utf16(pairs.map(unit)).collect::<Result<String, _>>().ok()?;
-    (!text.contains('\0')).then_some(text)
+    char::decode_utf16(bytes.chunks_exact(2).map(unit))
 }
 
 /// Whether `content` is text with one byte for each character: it is not UTF-8, and nothing in it beyond ASCII is.

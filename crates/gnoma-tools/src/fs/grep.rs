@@ -4,28 +4,23 @@
 //! more than it shows. Binary, hidden and ignored files are not searched, nor are files whose names say that they
 //! contain secrets, unless the call is about them.
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use gnoma_core::{
     ToolCx, ToolSpec, cut, places,
     tool::{Access, Tier, ToolOutput, Touches},
 };
-use grep_matcher::{LineTerminator, Matcher};
-use grep_regex::{RegexMatcher, RegexMatcherBuilder};
-use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch};
 use serde::Deserialize;
 
 use super::{
     FileAnswer, FileTools, Refusal, open,
     pattern::Pattern,
+    search::LineSearch,
     target::{TargetKind, shown},
     text::{Stoppable, counted},
     walk,
 };
-use crate::args;
+use crate::{args, line_pattern::LinePattern};
 
 /// Matches shown when the call does not say.
 const DEFAULT_RESULTS: usize = 250;
@@ -37,9 +32,8 @@ const MAX_LINE_BYTES: usize = 400;
 const LEAD_BYTES: usize = 100;
 /// Files that are named among those left out.
 const MAX_LEFT_OUT_NAMED: usize = 5;
-/// Memory a compiled pattern may take, and a searched line.
+/// Memory a compiled pattern may take.
 const MAX_PATTERN_BYTES: usize = 10 << 20;
-const MAX_SEARCHED_LINE_BYTES: usize = 16 << 20;
 
 /// What a call asks for.
 #[derive(Deserialize)]
@@ -70,9 +64,9 @@ pub(super) fn run(shared: &FileTools, arguments: &GrepArguments, cx: &ToolCx) ->
     }
     let glob = arguments.glob.as_deref().filter(|glob| !glob.is_empty());
     let glob = glob.map(|glob| Pattern::new(glob, &target.path)).transpose()?;
+    let pattern = LinePattern::compile(&arguments.pattern, MAX_PATTERN_BYTES);
     let mut search = Search {
-        matcher: compile(&arguments.pattern)?,
-        searcher: searcher(),
+        lines: LineSearch::new(pattern.map_err(Refusal::Failed)?, shared.max_file_bytes),
         hits: Hits::up_to(arguments.max_results.unwrap_or(DEFAULT_RESULTS)),
         searched: 0,
         failed: 0,
@@ -110,30 +104,8 @@ fn is_granted(path: &Path, cx: &ToolCx) -> bool {
     cx.grant.paths.iter().any(is_meant)
 }
 
-fn compile(pattern: &str) -> Result<RegexMatcher, Refusal> {
-    RegexMatcherBuilder::new()
-        .line_terminator(Some(b'\n'))
-        .crlf(true)
-        .size_limit(MAX_PATTERN_BYTES)
-        .build(pattern)
-        .map_err(|error| {
-            Refusal::Failed(format!(
-                "`{pattern}` is not a valid regular expression: {error}\nput `\\` before a character that is meant literally"
-            ))
-        })
-}
-
-fn searcher() -> Searcher {
-    SearcherBuilder::new()
-        .binary_detection(BinaryDetection::quit(0))
-        .line_terminator(LineTerminator::crlf())
-        .heap_limit(Some(MAX_SEARCHED_LINE_BYTES))
-        .build()
-}
-
 struct Search {
-    matcher: RegexMatcher,
-    searcher: Searcher,
+    lines: LineSearch,
     hits: Hits,
     searched: usize,
     failed: usize,
@@ -143,11 +115,11 @@ struct Search {
 
 impl Search {
     fn file(&mut self, path: &Path, name: &str, cx: &ToolCx) {
-        let mut sink = FileSink { matcher: &self.matcher, name, hits: &mut self.hits };
-        let outcome = open::file(path).and_then(|file| {
-            let reader = Stoppable::new(file, &cx.stop);
-            self.searcher.search_reader(&self.matcher, reader, &mut sink)
-        });
+        let mut add = |pattern: &LinePattern, number, line: &[u8]| {
+            self.hits.add(name, number, &excerpt(line.trim_ascii_end(), pattern))
+        };
+        let outcome = open::file(path)
+            .and_then(|file| self.lines.search(Stoppable::new(file, &cx.stop), &mut add));
         match outcome {
             Ok(()) => self.searched += 1,
             Err(_) => self.failed += 1,
@@ -215,29 +187,12 @@ impl Hits {
     }
 }
 
-/// Takes the matches of one file.
-struct FileSink<'a> {
-    matcher: &'a RegexMatcher,
-    name: &'a str,
-    hits: &'a mut Hits,
-}
-
-impl Sink for FileSink<'_> {
-    type Error = io::Error;
-
-    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
-        let line = found.bytes().trim_ascii_end();
-        let at = self.matcher.find(line).ok().flatten().map_or(0, |at| at.start());
-        let number = found.line_number().unwrap_or(0);
-        Ok(self.hits.add(self.name, number, &excerpt(line, at)))
-    }
-}
-
-/// `line`, or the part of it around the match at `at` when it is long.
-fn excerpt(line: &[u8], at: usize) -> String {
+/// `line`, or the part of it around its first match when it is long.
+fn excerpt(line: &[u8], pattern: &LinePattern) -> String {
     if line.len() <= MAX_LINE_BYTES {
         return String::from_utf8_lossy(line).into_owned();
     }
+    let at = pattern.find(line).unwrap_or(0);
     let start = at.saturating_sub(LEAD_BYTES).min(line.len() - MAX_LINE_BYTES);
     let end = start + MAX_LINE_BYTES;
     let part = String::from_utf8_lossy(line.get(start..end).unwrap_or(line));
@@ -331,6 +286,75 @@ mod tests {
     async fn a_line_end_is_a_line_end_in_either_form() {
         let found = project().done("fs.grep", json!({"pattern": "three\\(\\) \\{\\}$"})).await;
         assert_eq!(found, "src/b.rs:2:fn three() {}");
+    }
+
+    /// The numbers of the lines of `content` that match.
+    async fn matching_lines(content: impl AsRef<[u8]>, pattern: &str) -> Vec<u64> {
+        let bench = Bench::new();
+        bench.put("f", content);
+        let found = bench.done("fs.grep", json!({"pattern": pattern})).await;
+        let numbers = found.lines().filter_map(|line| line.strip_prefix("f:"));
+        numbers.map(|line| line.split_once(':').unwrap().0.parse().unwrap()).collect()
+    }
+
+    #[tokio::test]
+    async fn pattern_matches_within_one_line() {
+        let text = "fn a\nb\r\n\n\r\nfn É ٣\nlast";
+        for (pattern, lines) in [
+            ("^fn", vec![1, 5]),
+            ("[ab]$", vec![1, 2]),
+            ("^$", vec![3, 4]),
+            ("\\Ab\\z", vec![2]),
+            ("(?m)^b$", vec![2]),
+            ("", vec![1, 2, 3, 4, 5, 6]),
+            ("x*", vec![1, 2, 3, 4, 5, 6]),
+            ("a\\sb|a[^x]b|(?s)a.b", vec![]),
+            ("\\s", vec![1, 5]),
+            ("(?i)é", vec![5]),
+            ("\\bÉ\\b.\\d", vec![5]),
+            ("st$", vec![6]),
+        ] {
+            assert_eq!(matching_lines(text, pattern).await, lines, "{pattern}");
+        }
+        for (pattern, why) in
+            [("a\nb", "\"\\n\" is not allowed"), ("a\\r$", "\"\\r\" is not allowed")]
+        {
+            let failed = project().failed("fs.grep", json!({"pattern": pattern})).await;
+            assert!(failed.contains(why), "{failed}");
+        }
+    }
+
+    #[tokio::test]
+    async fn encodings_are_searched_as_text() {
+        let utf16 = |bytes: fn(u16) -> [u8; 2]| {
+            "\u{feff}hé\r\n\u{1d11e} x\n".encode_utf16().flat_map(bytes).collect::<Vec<u8>>()
+        };
+        for content in [utf16(u16::to_le_bytes), utf16(u16::to_be_bytes)] {
+            assert_eq!(matching_lines(&content, "^hé$|^.\\sx").await, [1, 2]);
+        }
+        assert_eq!(matching_lines(b"\xff\xfea\0\0\xd8\n\0a\0", "^a").await, [1, 2]);
+        assert_eq!(matching_lines("\u{feff}a\nb", "^a|^b").await, [1, 2]);
+        assert_eq!(matching_lines(b"caf\xe9 a\n", "caf.|a$|(?-u)\\xe9").await, [1]);
+        assert_eq!(matching_lines(b"caf\xe9\n", "caf.").await, [0; 0]);
+    }
+
+    #[tokio::test]
+    async fn binary_file_is_searched_up_to_its_first_zero_byte() {
+        assert_eq!(matching_lines(b"x\n\0x\n", "x").await, [0; 0]);
+        let long = [&b"x\n".repeat(40_000)[..], b"x\0\nx\n"].concat();
+        assert_eq!(matching_lines(&long, "x").await.len(), DEFAULT_RESULTS);
+        let late = [b"x\n", &b"y\n".repeat(40_000)[..], b"x\0\nx\n"].concat();
+        assert_eq!(matching_lines(&late, "x").await, [1]);
+    }
+
+    #[tokio::test]
+    async fn lines_longer_than_a_block_are_searched_up_to_a_limit() {
+        let long = ["a\n", &"b".repeat(200_000), "c\nd\n", &"e".repeat(70_000), "f"].concat();
+        assert_eq!(matching_lines(&long, "a|c|d|f$").await, [1, 2, 3, 4]);
+        let bench = Bench::new();
+        bench.put("f", ["a\n", &"b".repeat(17 << 20), "\na\n"].concat());
+        let found = bench.done("fs.grep", json!({"pattern": "a"})).await;
+        assert_eq!(found, "f:1:a\n[1 file could not be read]");
     }
 
     #[tokio::test]

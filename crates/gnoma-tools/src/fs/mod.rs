@@ -20,6 +20,7 @@ mod pattern;
 mod plain;
 mod read;
 mod refusal;
+mod search;
 mod shared;
 mod sniff;
 mod target;

@@ -3,7 +3,6 @@
 
 use std::{fmt, str::FromStr};
 
-use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use thiserror::Error;
 
 /// The highest function key that is known.
@@ -44,6 +43,14 @@ pub enum Code {
     PageDown,
     /// F1 to F24.
     Function(u8),
+}
+
+impl Code {
+    /// The function key of this number; `None` beyond F24.
+    #[must_use]
+    pub fn function(number: u32) -> Option<Self> {
+        u8::try_from(number).ok().filter(|key| (1..=MAX_FUNCTION).contains(key)).map(Self::Function)
+    }
 }
 
 /// The keys that have names, with the name that is printed first.
@@ -111,51 +118,10 @@ impl Key {
         Self { code, control: false, alt: false, shift: false, super_key: false }.normal()
     }
 
-    /// The key that a terminal reported, for presses and repeats. `None` for releases and for keys that have no
-    /// meaning here (Caps Lock, media keys, a modifier alone).
+    /// A character's key with Control.
     #[must_use]
-    pub fn of_event(event: &KeyEvent) -> Option<Self> {
-        if event.kind == KeyEventKind::Release {
-            return None;
-        }
-        let code = match event.code {
-            KeyCode::Char(c) => Code::Char(c),
-            KeyCode::Enter => Code::Enter,
-            KeyCode::Tab | KeyCode::BackTab => Code::Tab,
-            KeyCode::Backspace => Code::Backspace,
-            KeyCode::Delete => Code::Delete,
-            KeyCode::Insert => Code::Insert,
-            KeyCode::Esc => Code::Escape,
-            KeyCode::Left => Code::Left,
-            KeyCode::Right => Code::Right,
-            KeyCode::Up => Code::Up,
-            KeyCode::Down => Code::Down,
-            KeyCode::Home => Code::Home,
-            KeyCode::End => Code::End,
-            KeyCode::PageUp => Code::PageUp,
-            KeyCode::PageDown => Code::PageDown,
-            KeyCode::F(number @ 1..=MAX_FUNCTION) => Code::Function(number),
-            KeyCode::F(_)
-            | KeyCode::Null
-            | KeyCode::CapsLock
-            | KeyCode::ScrollLock
-            | KeyCode::NumLock
-            | KeyCode::PrintScreen
-            | KeyCode::Pause
-            | KeyCode::Menu
-            | KeyCode::KeypadBegin
-            | KeyCode::Media(_)
-            | KeyCode::Modifier(_) => return None,
-        };
-        let held = |modifier| event.modifiers.contains(modifier);
-        let key = Self {
-            code,
-            control: held(KeyModifiers::CONTROL),
-            alt: held(KeyModifiers::ALT) || held(KeyModifiers::META),
-            shift: held(KeyModifiers::SHIFT) || event.code == KeyCode::BackTab,
-            super_key: held(KeyModifiers::SUPER),
-        };
-        Some(key.normal())
+    pub fn with_control(c: char) -> Self {
+        Self { control: true, ..Self::plain(Code::Char(c)) }.normal()
     }
 
     /// The character that it types; `None` when it is not a key for text.
@@ -167,11 +133,13 @@ impl Key {
         }
     }
 
-    fn normal(mut self) -> Self {
+    /// The normal form of a key whose fields were set one by one.
+    #[must_use]
+    pub fn normal(mut self) -> Self {
         let Code::Char(c) = self.code else { return self };
         if self.control || self.alt || self.super_key {
             self.shift |= c.is_uppercase();
-            self.code = Code::Char(if self.control { with_control(lower(c)) } else { lower(c) });
+            self.code = Code::Char(if self.control { same_control(lower(c)) } else { lower(c) });
         } else if self.shift {
             self.code = Code::Char(upper(c));
             self.shift = false;
@@ -180,9 +148,8 @@ impl Key {
     }
 }
 
-/// The bytes 28 to 31 are what terminals of old send for Control with `\`, `]`, `^` and `_`; they are
-/// told of as the digits that send the same bytes.
-fn with_control(c: char) -> char {
+/// The sign whose key sends the same byte with Control as the digit `c` does in old terminals.
+fn same_control(c: char) -> char {
     match c {
         '4' => '\\',
         '5' => ']',
@@ -286,8 +253,7 @@ fn code_of(name: &str) -> Result<Code, KeyError> {
     lowered
         .strip_prefix('f')
         .and_then(|number| number.parse().ok())
-        .filter(|number| (1..=MAX_FUNCTION).contains(number))
-        .map(Code::Function)
+        .and_then(Code::function)
         .ok_or_else(|| KeyError::Code(name.to_owned()))
 }
 
@@ -299,38 +265,6 @@ mod tests {
 
     fn key(text: &str) -> Key {
         text.parse().unwrap()
-    }
-
-    fn told(code: KeyCode, modifiers: KeyModifiers) -> String {
-        Key::of_event(&KeyEvent::new(code, modifiers)).unwrap().to_string()
-    }
-
-    #[test]
-    fn old_and_new_encodings_of_a_key_are_one_key() {
-        let none = KeyModifiers::NONE;
-        let control = KeyModifiers::CONTROL;
-        let shift = KeyModifiers::SHIFT;
-        assert_eq!(told(KeyCode::Char('A'), none), told(KeyCode::Char('a'), shift));
-        assert_eq!(told(KeyCode::BackTab, none), told(KeyCode::Tab, shift));
-        assert_eq!(told(KeyCode::Char('7'), control), "ctrl+_");
-        assert_eq!(
-            told(KeyCode::Char('B'), KeyModifiers::ALT),
-            told(KeyCode::Char('b'), KeyModifiers::ALT | shift)
-        );
-        assert_eq!(told(KeyCode::Char('!'), shift), "!");
-        assert_eq!(told(KeyCode::Char('j'), control), "ctrl+j");
-        assert_eq!(told(KeyCode::Char(' '), none), "space");
-    }
-
-    #[test]
-    fn releases_and_keys_without_meaning_are_nothing() {
-        let release =
-            KeyEvent::new_with_kind(KeyCode::Char('a'), KeyModifiers::NONE, KeyEventKind::Release);
-        assert_eq!(Key::of_event(&release), None);
-        let repeat =
-            KeyEvent::new_with_kind(KeyCode::Char('a'), KeyModifiers::NONE, KeyEventKind::Repeat);
-        assert_eq!(Key::of_event(&repeat), Some(key("a")));
-        assert_eq!(Key::of_event(&KeyEvent::new(KeyCode::CapsLock, KeyModifiers::NONE)), None);
     }
 
     #[test]
@@ -349,13 +283,13 @@ mod tests {
         #[test]
         fn every_key_is_read_back_from_its_name(
             code in prop_oneof![
-                any::<char>().prop_filter("a key types no space but one", |c| *c == ' ' || !c.is_whitespace()).prop_map(KeyCode::Char),
-                (1_u8..=MAX_FUNCTION).prop_map(KeyCode::F),
-                Just(KeyCode::Enter), Just(KeyCode::PageDown), Just(KeyCode::BackTab), Just(KeyCode::Esc),
+                any::<char>().prop_filter("a key types no space but one", |c| *c == ' ' || !c.is_whitespace()).prop_map(Code::Char),
+                (1_u8..=MAX_FUNCTION).prop_map(Code::Function),
+                Just(Code::Enter), Just(Code::PageDown), Just(Code::Tab), Just(Code::Escape),
             ],
-            modifiers in (0_u8..16).prop_map(KeyModifiers::from_bits_truncate),
+            (control, alt, shift, super_key) in any::<(bool, bool, bool, bool)>(),
         ) {
-            let key = Key::of_event(&KeyEvent::new(code, modifiers)).unwrap();
+            let key = Key { code, control, alt, shift, super_key }.normal();
             prop_assert_eq!(key.to_string().parse::<Key>(), Ok(key));
         }
     }

@@ -8,7 +8,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use gnoma_core::protocol::Request;
 use rustix::process::Signal as Number;
 use tokio::{
@@ -37,9 +36,6 @@ const MAX_DRAINED: usize = 1_024;
 const MAX_CONSEQUENCES: usize = 256;
 /// How long nothing is drawn after another size that was told late: the next may be there already.
 const SIZE_SETTLES: Duration = Duration::from_millis(300);
-
-/// What Control+C is where it makes a signal.
-const INTERRUPT: KeyEvent = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
 
 /// What ended a wait.
 enum Woke {
@@ -224,7 +220,7 @@ impl Stage {
     fn hear(&mut self, heard: Heard) {
         self.is_typed |= matches!(heard, Heard::Key(_) | Heard::Paste(_) | Heard::Wheel(_));
         let input = match heard {
-            Heard::Key(key) => Key::of_event(&key).map(Input::Key),
+            Heard::Key(key) => Some(Input::Key(key)),
             Heard::Paste(text) => Some(Input::Paste(text)),
             Heard::PasteRefused(bytes) => Some(Input::PasteRefused(bytes)),
             Heard::Wheel(rows_up) => Some(Input::Wheel(rows_up)),
@@ -256,7 +252,7 @@ impl Stage {
             Signal::Interrupt if !self.terminal.is_taken() => None,
             // Here the terminal makes a signal of a key; elsewhere somebody wants the program to end.
             Signal::Interrupt if self.options.layout == Layout::Plain => {
-                Key::of_event(&INTERRUPT).map(Input::Key)
+                Some(Input::Key(Key::with_control('c')))
             }
             Signal::Interrupt => self.end(Ending::Signal(Number::INT.as_raw())),
             Signal::End(number) => self.end(Ending::Signal(number)),

@@ -1,9 +1,8 @@
 //! Pastes from terminals that do not mark them: several lines that arrive at once. A person does not press Enter and
 //! go on typing between two reads, so an Enter before more text is the end of a line and not of a message.
 
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-
 use super::decode::Heard;
+use crate::keymap::{Code, Key};
 
 /// Begin a command, which scripts send together with what follows it.
 const COMMAND_SIGNS: [char; 2] = ['/', '!'];
@@ -32,14 +31,14 @@ fn is_lines(text: &str) -> bool {
 
 /// The character that a key types; a line feed, which some terminals send behind Enter, as a line separator.
 fn typed(heard: &Heard) -> Option<char> {
-    let Heard::Key(KeyEvent { code, modifiers, .. }) = heard else { return None };
-    match (code, *modifiers) {
-        (KeyCode::Char(c), KeyModifiers::NONE | KeyModifiers::SHIFT) => Some(*c),
-        (KeyCode::Char('j'), KeyModifiers::CONTROL) => Some('\u{2028}'),
-        (KeyCode::Enter, KeyModifiers::NONE) => Some('\n'),
-        (KeyCode::Tab, KeyModifiers::NONE) => Some('\t'),
-        _ => None,
-    }
+    let Heard::Key(key) = heard else { return None };
+    let named = [
+        (Key::with_control('j'), '\u{2028}'),
+        (Key::plain(Code::Enter), '\n'),
+        (Key::plain(Code::Tab), '\t'),
+    ];
+    let named = named.into_iter().find(|(known, _)| known == key).map(|(_, typed)| typed);
+    named.or_else(|| key.typed())
 }
 
 #[cfg(test)]
@@ -55,7 +54,7 @@ mod tests {
 
     #[test]
     fn paste_without_bracketed_paste_is_one_message() {
-        let enter = Heard::Key(KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE));
+        let enter = Heard::Key(Key::plain(Code::Enter));
         let paste = |text: &str| Heard::Paste(text.to_owned());
         assert_eq!(heard("one\rtwo\rthree"), [paste("one\ntwo\nthree")]);
         assert_eq!(heard("one\r\r\ttwo\r"), [paste("one\n\n\ttwo"), enter.clone()]);

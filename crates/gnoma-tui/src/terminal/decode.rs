@@ -6,9 +6,11 @@
 
 mod keys;
 
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-
-use crate::{frame::Size, theme::Shade};
+use crate::{
+    frame::Size,
+    keymap::{Code, Key},
+    theme::Shade,
+};
 
 /// A longer paste is refused: no model takes that much, and half of it would be worse than none.
 pub const MAX_PASTE_BYTES: usize = 4 << 20;
@@ -24,7 +26,7 @@ const BELL: u8 = 0x07;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Heard {
     /// A key.
-    Key(KeyEvent),
+    Key(Key),
     /// A paste, with line breaks as `\n`.
     Paste(String),
     /// A paste of so many bytes was too large and is not taken.
@@ -141,15 +143,13 @@ impl Decoder {
         if !self.is_in_doubt() {
             return;
         }
-        let escape = KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE);
+        let escape = Key::plain(Code::Escape);
         match std::mem::take(&mut self.rest).get(1) {
             None => heard.push(Heard::Key(escape)),
             Some(&ESCAPE) => heard.extend([Heard::Key(escape), Heard::Key(escape)]),
             Some(&byte) => {
-                heard.push(Heard::Key(KeyEvent::new(
-                    KeyCode::Char(char::from(byte)),
-                    KeyModifiers::ALT,
-                )));
+                let key = Key::plain(Code::Char(char::from(byte)));
+                heard.push(with_alt(Heard::Key(key)));
             }
         }
     }
@@ -171,9 +171,8 @@ impl Decoder {
     }
 
     fn by_lines(&self, heard: Heard) -> Heard {
-        let line_feed = KeyEvent::new(KeyCode::Char('j'), KeyModifiers::CONTROL);
-        if self.by_line && heard == Heard::Key(line_feed) {
-            return Heard::Key(KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE));
+        if self.by_line && heard == Heard::Key(Key::with_control('j')) {
+            return Heard::Key(Key::plain(Code::Enter));
         }
         heard
     }
@@ -224,11 +223,11 @@ impl Paste {
 /// By how many rows the wheel was turned, where that is what these keys are.
 fn turned(heard: &[Heard]) -> Option<isize> {
     let is_all = |code| {
-        let arrow = Heard::Key(KeyEvent::new(code, KeyModifiers::NONE));
+        let arrow = Heard::Key(Key::plain(code));
         heard.len() >= MIN_WHEEL_KEYS && heard.iter().all(|heard| *heard == arrow)
     };
     let rows = isize::try_from(heard.len()).ok()?;
-    match (is_all(KeyCode::Up), is_all(KeyCode::Down)) {
+    match (is_all(Code::Up), is_all(Code::Down)) {
         (true, _) => Some(rows),
         (_, true) => Some(-rows),
         (false, false) => None,
@@ -246,14 +245,14 @@ fn first(bytes: &[u8]) -> Parsed {
             }
             Parsed::Part => Parsed::Part,
             // An answer of the terminal came right behind the key.
-            _ => whole(1, KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE)),
+            _ => whole(1, Key::plain(Code::Escape)),
         },
-        [ESCAPE, ESCAPE, ..] => whole(1, KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE)),
+        [ESCAPE, ESCAPE, ..] => whole(1, Key::plain(Code::Escape)),
         [ESCAPE, b'[' | b'O' | b']' | b'P'] => Parsed::Part,
         [ESCAPE, b'[', rest @ ..] => control_sequence(rest),
-        [ESCAPE, b'O', letter, ..] => match keys::by_letter(*letter, KeyModifiers::NONE) {
+        [ESCAPE, b'O', letter, ..] => match keys::by_letter(*letter, keys::NO_MODIFIERS) {
             Some(key) => whole(3, key),
-            None => whole(2, KeyEvent::new(KeyCode::Char('O'), KeyModifiers::ALT)),
+            None => Parsed::Whole(2, Some(with_alt(Heard::Key(Key::plain(Code::Char('O')))))),
         },
         [ESCAPE, b']', b'0'..=b'9', ..] | [ESCAPE, b'P', b'0'..=b'9' | b'>' | b'!' | b'+', ..] => {
             text_sequence(bytes)
@@ -266,15 +265,13 @@ fn first(bytes: &[u8]) -> Parsed {
     }
 }
 
-fn whole(taken: usize, key: KeyEvent) -> Parsed {
+fn whole(taken: usize, key: Key) -> Parsed {
     Parsed::Whole(taken, Some(Heard::Key(key)))
 }
 
 fn with_alt(heard: Heard) -> Heard {
     match heard {
-        Heard::Key(pressed) => {
-            Heard::Key(KeyEvent::new(pressed.code, pressed.modifiers | KeyModifiers::ALT))
-        }
+        Heard::Key(pressed) => Heard::Key(Key { alt: true, ..pressed }.normal()),
         other => other,
     }
 }
@@ -295,9 +292,7 @@ fn character(bytes: &[u8]) -> Parsed {
     match std::str::from_utf8(text) {
         Ok(text) => Parsed::Whole(
             length,
-            text.chars()
-                .next()
-                .map(|c| Heard::Key(KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE))),
+            text.chars().next().map(|c| Heard::Key(Key::plain(Code::Char(c)))),
         ),
         Err(error) if error.error_len().is_none() && text.len() < length => Parsed::Part,
         Err(_) => Parsed::Whole(1, None),
@@ -400,15 +395,7 @@ mod tests {
 
     fn keys(bytes: &str) -> String {
         let name = |heard: &Heard| match heard {
-            Heard::Key(key) => {
-                let held = format!("{:?}", key.modifiers)
-                    .replace("KeyModifiers(", "")
-                    .replace(')', "")
-                    .replace("0x0", "")
-                    .replace(" | ", "+")
-                    .to_lowercase();
-                format!("{held}<{}>", format!("{:?}", key.code).replace('\'', ""))
-            }
+            Heard::Key(key) => key.to_string(),
             other => format!("{other:?}"),
         };
         heard(bytes.as_bytes()).iter().map(name).collect::<Vec<_>>().join(" ")
@@ -416,15 +403,15 @@ mod tests {
 
     #[test]
     fn typed_keys_as_all_terminals_send_them() {
-        assert_eq!(keys("aß漢"), "<Char(a)> <Char(ß)> <Char(漢)>");
-        assert_eq!(keys("\r\t\x7f\x1b"), "<Enter> <Tab> <Backspace> <Esc>");
-        assert_eq!(keys("\x03\n\0"), "control<Char(c)> control<Char(j)> control<Char( )>");
-        assert_eq!(keys("\x1bb\x1b\x7f"), "alt<Char(b)> alt<Backspace>");
-        assert_eq!(keys("\x1b[A\x1bOB\x1b[1;5C"), "<Up> <Down> control<Right>");
-        assert_eq!(keys("\x1b[3~\x1b[5;2~\x1b[Z"), "<Delete> shift<PageUp> shift<BackTab>");
-        assert_eq!(keys("\x1bOP\x1b[15~\x1b[[A"), "<F(1)> <F(5)> <F(1)>");
-        assert_eq!(keys("\x1b\x1b[D"), "alt<Left>");
-        assert_eq!(keys("\x1b\x1b"), "<Esc> <Esc>");
+        assert_eq!(keys("aß漢"), "a ß 漢");
+        assert_eq!(keys("\r\t\x7f\x1b"), "enter tab backspace esc");
+        assert_eq!(keys("\x03\n\0"), "ctrl+c ctrl+j ctrl+space");
+        assert_eq!(keys("\x1bb\x1b\x7f"), "alt+b alt+backspace");
+        assert_eq!(keys("\x1b[A\x1bOB\x1b[1;5C"), "up down ctrl+right");
+        assert_eq!(keys("\x1b[3~\x1b[5;2~\x1b[Z"), "delete shift+pageup shift+tab");
+        assert_eq!(keys("\x1bOP\x1b[15~\x1b[[A"), "f1 f5 f1");
+        assert_eq!(keys("\x1b\x1b[D"), "alt+left");
+        assert_eq!(keys("\x1b\x1b"), "esc esc");
     }
 
     #[test]
@@ -435,7 +422,7 @@ mod tests {
             heard
         };
         assert_eq!(heard(b"\x1b[8;24;80t"), [Heard::Size(Size::new(80, 24))]);
-        let escape = Heard::Key(KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE));
+        let escape = Heard::Key(Key::plain(Code::Escape));
         assert_eq!(heard(b"\x1b\x1b[8;24;80t"), [escape, Heard::Size(Size::new(80, 24))]);
         for other in ["\x1b[8;0;80t", "\x1b[8;24t", "\x1b[3;24;80t", "\x1b[8;24;99999999t"] {
             assert_eq!(heard(other.as_bytes()), [], "{other:?}");
@@ -444,16 +431,30 @@ mod tests {
 
     #[test]
     fn keys_of_the_kitty_protocol_and_of_xterm() {
-        assert_eq!(keys("\x1b[13;2u"), "shift<Enter>");
-        assert_eq!(keys("\x1b[27u\x1b[97;5u"), "<Esc> control<Char(a)>");
-        assert_eq!(keys("\x1b[97;5:3u"), "");
-        assert_eq!(keys("\x1b[57414u\x1b[57400u"), "<Enter> <Char(1)>");
+        assert_eq!(keys("\x1b[13;2u"), "shift+enter");
+        assert_eq!(keys("\x1b[27u\x1b[97;5u"), "esc ctrl+a");
+        assert_eq!(keys("\x1b[97;5:3u\x1b[97;1:2u"), "a");
+        assert_eq!(keys("\x1b[57414u\x1b[57400u"), "enter 1");
         assert_eq!(keys("\x1b[57358u"), "");
-        assert_eq!(keys("\x1b[27;2;13~"), "shift<Enter>");
-        assert_eq!(
-            keys("\x1b[1089::99;5u\x1b[97:65;6u"),
-            "control<Char(c)> shift+control<Char(a)>"
-        );
+        assert_eq!(keys("\x1b[27;2;13~"), "shift+enter");
+        assert_eq!(keys("\x1b[1089::99;5u\x1b[97:65;6u"), "ctrl+c ctrl+shift+a");
+    }
+
+    #[test]
+    fn old_and_new_encodings_of_a_key_are_one_key() {
+        for (old, new, name) in [
+            ("A", "\x1b[97;2u", "shift+a"),
+            ("\x1b[Z", "\x1b[9;2u", "shift+tab"),
+            ("\x1f", "\x1b[55;5u", "ctrl+_"),
+            ("\x1bB", "\x1b[98;4u", "alt+shift+b"),
+            ("!", "\x1b[33;2u", "!"),
+            ("\n", "\x1b[106;5u", "ctrl+j"),
+            ("\x1bx", "\x1b[120;33u", "alt+x"),
+            (" ", "\x1b[32u", "space"),
+        ] {
+            assert_eq!((keys(old), keys(new)), (name.to_owned(), name.to_owned()));
+        }
+        assert_eq!(keys("\x1b[57388u\x1b[57387u"), "f24");
     }
 
     #[test]
@@ -473,10 +474,7 @@ mod tests {
     fn a_paste_holds_whatever_it_holds() {
         assert_eq!(
             heard(b"\x1b[200~a\r\nb\x1b[A\rc\x1b[201~d"),
-            [
-                Heard::Paste("a\nb\u{1b}[A\nc".to_owned()),
-                Heard::Key(KeyEvent::new(KeyCode::Char('d'), KeyModifiers::NONE))
-            ]
+            [Heard::Paste("a\nb\u{1b}[A\nc".to_owned()), Heard::Key(Key::plain(Code::Char('d')))]
         );
     }
 
@@ -491,7 +489,7 @@ mod tests {
         assert_eq!(heard(b"\x1bOB\x1bOB\x1bOB\x1bOB"), [Heard::Wheel(-4)]);
         assert_eq!(heard(b"\x1b[A\x1b[A").len(), 2);
         assert_eq!(heard(b"\x1b[A\x1b[A\x1b[B").len(), 3);
-        assert_eq!(keys("\x1b[A\x1b[A\x1b[A"), "<Up> <Up> <Up>");
+        assert_eq!(keys("\x1b[A\x1b[A\x1b[A"), "up up up");
     }
 
     #[test]
@@ -508,10 +506,7 @@ mod tests {
         let mut decoder = Decoder::by_line();
         let mut heard = Vec::new();
         decoder.feed(b"y\n", &mut heard);
-        assert_eq!(
-            heard.last(),
-            Some(&Heard::Key(KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE)))
-        );
+        assert_eq!(heard.last(), Some(&Heard::Key(Key::plain(Code::Enter))));
     }
 
     /// Bytes as they come, with many of the beginnings that matter.

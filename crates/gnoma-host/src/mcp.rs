@@ -253,7 +253,7 @@ fn of_client(server: &ClientServer) -> Result<Definition, String> {
     check_server(&server.name)?;
     let secrets = |values: &Environment| -> BTreeMap<String, Secret<String>> {
         let secret = |(name, value): (&String, &String)| (name.clone(), Secret::new(value.clone()));
-        gnoma_core::sort::map(values.variables().iter().map(secret))
+        gnoma_core::sort::to_map(values.variables().iter().map(secret))
     };
     let reach = match &server.address {
         ServerAddress::Program { command, args, environment } => ServerReach::Process {

@@ -192,7 +192,8 @@ pub fn unpinned(folder: &Path, content: &[u8]) -> io::Result<Vec<String>> {
         is_open_itself(command) || ruled.is_open || ruled.lines.iter().any(&mut is_open_itself)
     };
     let commands = said.commands.iter().zip(&said.ruled).filter(|each| is_open(each));
-    let commands: BTreeSet<&String> = gnoma_core::sort::set(commands.map(|(command, _)| command));
+    let commands: BTreeSet<&String> =
+        gnoma_core::sort::to_set(commands.map(|(command, _)| command));
     Ok(commands.into_iter().cloned().collect())
 }
 

@@ -349,7 +349,7 @@ fn settle<T: ?Sized>(
     if let Some((secret, _, place)) = blocking.clone().next() {
         let rule = &secret.rule;
         let rules: BTreeSet<_> =
-            gnoma_core::sort::set(blocking.map(|(secret, ..)| Arc::clone(&secret.rule)));
+            gnoma_core::sort::to_set(blocking.map(|(secret, ..)| Arc::clone(&secret.rule)));
         return Err(Blocked {
             sentence: format!(
                 "nothing was sent, because {place} contains a secret that rule `{rule}` blocks"

@@ -197,7 +197,7 @@ impl Workspace {
         let sides = Sides { base: after.tree, ours: now.tree, theirs: before.tree };
         let (planned, tree) = self.planned(sides, &|_, _| false)?;
         let conflicts = planned.conflicts.into_iter().map(|conflict| conflict.path);
-        let mut in_the_way: BTreeSet<PathBuf> = gnoma_core::sort::set(conflicts);
+        let mut in_the_way: BTreeSet<PathBuf> = gnoma_core::sort::to_set(conflicts);
         in_the_way.extend(changed);
         if !in_the_way.is_empty() {
             return Ok(Without::Changed(in_the_way.into_iter().collect()));

@@ -120,7 +120,7 @@ impl Workspace {
 
 fn history(own: &[Snapshot]) -> History {
     let mut history = History::replay(own.iter().map(|snapshot| (&snapshot.id, &snapshot.made)));
-    let exist: BTreeSet<_> = gnoma_core::sort::set(own.iter().map(|snapshot| &snapshot.id));
+    let exist: BTreeSet<_> = gnoma_core::sort::to_set(own.iter().map(|snapshot| &snapshot.id));
     history.retain(|id| exist.contains(id));
     history
 }

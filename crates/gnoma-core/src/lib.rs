@@ -38,6 +38,7 @@ mod stop;
 pub mod store;
 pub mod stream;
 pub mod suggest;
+pub mod sync;
 pub mod system_error;
 pub mod terminal_text;
 mod thinking;

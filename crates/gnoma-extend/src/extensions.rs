@@ -3,7 +3,7 @@
 use std::{
     fmt,
     path::{Path, PathBuf},
-    sync::{Arc, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
 };
 
 use gnoma_core::{
@@ -359,7 +359,7 @@ impl Lifecycle for Extensions {
     }
 
     fn held_to(&self) -> Option<Arc<[String]>> {
-        self.held_to.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.held_to.lock().clone()
     }
 
     fn kept(&self) -> Vec<String> {
@@ -392,6 +392,6 @@ impl Lifecycle for Extensions {
     }
 
     fn turn_ended(&self) {
-        *self.held_to.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.held_to.lock() = None;
     }
 }

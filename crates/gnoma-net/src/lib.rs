@@ -20,13 +20,13 @@ use std::{
     net::IpAddr,
     path::{Path, PathBuf},
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
 use bytes::Bytes;
 use futures_core::Stream;
-use gnoma_core::{Secret, system_error::without_numbers};
+use gnoma_core::{Secret, sync::Mutex, system_error::without_numbers};
 use hyper_util::client::proxy::matcher::Matcher;
 use reqwest::Method;
 use rustls::{
@@ -181,7 +181,7 @@ impl Http {
     fn client(&self, url: &str) -> Result<reqwest::Client, NetError> {
         let is_here = is_on_this_machine(url);
         let slot = if is_here { &self.clients.direct } else { &self.clients.outside };
-        let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slot = slot.lock();
         // A file of authorities may have been put right since.
         let usable = slot.take().filter(|built| built.untrusting.is_none() || is_plain(url));
         let built = match usable {

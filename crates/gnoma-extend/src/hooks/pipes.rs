@@ -5,9 +5,11 @@ use std::{
     io::{self, Read as _, Seek as _, SeekFrom},
     os::unix::process::ExitStatusExt as _,
     process::{ExitStatus, Stdio},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
+
+use gnoma_core::sync::Mutex;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
@@ -127,7 +129,7 @@ impl PipedHook {
                 }
                 Ok(Err(error)) => return Ok(HookEnd::Failed(format!("was lost: {error}"))),
                 Err(_) if look < until => {
-                    if let Some(goes_on) = GoesOn::parse(&locked(&self.stdout)) {
+                    if let Some(goes_on) = GoesOn::parse(&self.stdout.lock()) {
                         return Err(goes_on);
                     }
                 }
@@ -138,7 +140,7 @@ impl PipedHook {
 
     /// Returns what it has said, once it has ended so.
     pub(super) fn said(&self, end: HookEnd) -> HookRun {
-        let text = |output: &PipedOutput| String::from_utf8_lossy(&locked(output)).into_owned();
+        let text = |output: &PipedOutput| String::from_utf8_lossy(&output.lock()).into_owned();
         HookRun { end, stdout: text(&self.stdout), stderr: text(&self.stderr) }
     }
 }
@@ -166,12 +168,8 @@ fn append(output: &mut Vec<u8>, piece: &[u8]) {
 async fn collect(mut pipe: impl AsyncRead + Unpin, output: PipedOutput) {
     let mut chunk = [0; 8 << 10];
     while let Ok(length @ 1..) = pipe.read(&mut chunk).await {
-        append(&mut locked(&output), chunk.get(..length).unwrap_or_default());
+        append(&mut output.lock(), chunk.get(..length).unwrap_or_default());
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Reads an output from a file, without its middle where it is long.

@@ -7,14 +7,14 @@ use std::{
     pin::Pin,
     process::Stdio,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     task::{Context, Poll},
     time::Duration,
 };
 
-use gnoma_core::Secret;
+use gnoma_core::{Secret, sync::Mutex};
 use gnoma_net::Http;
 use gnoma_sandbox::{Policy, Strength, Support, Walls};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -134,7 +134,7 @@ pub struct Stderr(Arc<Mutex<VecDeque<u8>>>);
 
 impl Stderr {
     fn push(&self, bytes: &[u8]) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.lock();
         kept.extend(bytes);
         let over = kept.len().saturating_sub(MAX_STDERR_BYTES);
         if over > 0 {
@@ -147,13 +147,13 @@ impl Stderr {
 
     /// Forgets it, before the server is started again.
     pub(super) fn clear(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.0.lock().clear();
     }
 
     /// Its text, as far as it is kept.
     #[must_use]
     pub fn text(&self) -> String {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.lock();
         String::from_utf8_lossy(kept.make_contiguous()).into_owned()
     }
 

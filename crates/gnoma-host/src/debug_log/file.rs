@@ -11,8 +11,9 @@ use std::{
         PermissionsExt as _,
     },
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
 };
+
+use gnoma_core::sync::Mutex;
 
 use rustix::fs::OFlags;
 
@@ -56,7 +57,7 @@ impl LogFile {
 
     /// Appends a line. Once a part is full, it replaces the one before it, as `FILE.1`.
     pub(super) fn append(&self, line: &str) -> io::Result<()> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         let size = line.len() as u64;
         if let Some(part) = open.as_ref()
             && part.bytes.saturating_add(size) > MAX_PART_BYTES

@@ -17,11 +17,11 @@ use std::{
     ffi::OsStr,
     fs,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::SystemTime,
 };
 
-use gnoma_core::places::makes_repository;
+use gnoma_core::{places::makes_repository, sync::Mutex};
 use gnoma_guard::git::{OutsidePlaces, Repositories, program_setting};
 use gnoma_tools::{RepositoryFinder as _, Trials, WorkspaceRepository};
 
@@ -134,7 +134,7 @@ impl Repositories for RepositoriesOnDisk {
             let (then, secrets) = secrets.get(&found.git)?;
             (*then == stamp).then(|| Arc::clone(secrets))
         };
-        let lock = || self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || self.secrets.lock();
         if let Some(secrets) = known(&lock()) {
             return secrets;
         }

@@ -4,7 +4,6 @@
 use std::{
     io,
     path::{Path, PathBuf},
-    sync::PoisonError,
 };
 
 use gnoma_core::tool::BoxFuture;
@@ -185,7 +184,7 @@ pub(super) struct Memory {
 impl routing::Memory for Memory {
     fn learnt(&self, outcome: TaskOutcome) -> BoxFuture<'_, Result<(), String>> {
         let book = self.book.clone();
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = self.known.lock().clone();
         let (project, session) = (self.project.clone(), self.begun.get().map(ToString::to_string));
         let at_ms = self.clock.now_ms();
         let kept = spawn_blocking(move || {

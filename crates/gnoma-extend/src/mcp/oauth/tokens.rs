@@ -3,8 +3,10 @@
 use std::{
     io::{self, Write as _},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
+
+use gnoma_core::sync::Mutex;
 
 use oauth2::basic::BasicTokenResponse;
 use serde::{Deserialize, Serialize};
@@ -71,7 +73,7 @@ impl Tokens {
     /// # Errors
     /// They cannot be deleted.
     pub async fn forget(&self) -> io::Result<bool> {
-        let had = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take().is_some();
+        let had = self.kept.lock().take().is_some();
         let Some(path) = &self.path else { return Ok(had) };
         if let Ok(TokenFile::InKeyring { .. }) = self.file() {
             let keyring = self.keyring()?;
@@ -87,8 +89,7 @@ impl Tokens {
     /// Whether there are any.
     #[must_use]
     pub fn are_there(&self) -> bool {
-        self.path.as_ref().is_some_and(|path| path.exists())
-            || self.kept.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.path.as_ref().is_some_and(|path| path.exists()) || self.kept.lock().is_some()
     }
 
     fn file(&self) -> io::Result<TokenFile> {
@@ -106,7 +107,7 @@ impl Tokens {
     }
 
     pub(super) async fn read(&self) -> io::Result<Option<StoredCredentials>> {
-        if let Some(kept) = self.kept.lock().unwrap_or_else(PoisonError::into_inner).clone() {
+        if let Some(kept) = self.kept.lock().clone() {
             return Ok(Some(kept));
         }
         match self.file() {
@@ -116,7 +117,7 @@ impl Tokens {
                 let found = self.keyring()?.look_up(&self.server).await;
                 let credentials = gnoma_core::json::from_bytes(&found.map_err(io::Error::other)?)?;
                 // They are wanted with each request, and the keyring is asked through a program.
-                let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut kept = self.kept.lock();
                 Ok(Some(StoredCredentials::clone(kept.insert(credentials))))
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -125,7 +126,7 @@ impl Tokens {
     }
 
     pub(super) async fn write(&self, credentials: &StoredCredentials) -> io::Result<()> {
-        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(credentials.clone());
+        *self.kept.lock() = Some(credentials.clone());
         let Some(path) = &self.path else { return Ok(()) };
         let mut file = TokenFile::Here(Box::new(credentials.clone()));
         if let Some(keyring) = &self.keyring {

@@ -5,15 +5,11 @@ mod mutated;
 mod mutation;
 mod program;
 
-use std::{
-    collections::BTreeMap,
-    path::Path,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
 use gnoma_core::{
-    RawJson, ToolCall, ToolCx, ToolOutcome, message::CallId, message::ResultPart, tool::Grant,
+    RawJson, ToolCall, ToolCx, ToolOutcome, message::CallId, message::ResultPart, sync::Mutex,
+    tool::Grant,
 };
 use gnoma_net::{Http, HttpOptions};
 use tokio::{sync::mpsc, time::timeout};
@@ -64,7 +60,7 @@ impl OneServer {
             definitions: vec![definition],
             around,
             memory: ToolMemory::default(),
-            tell: Arc::new(move |_, text| heard.lock().unwrap().push(text)),
+            tell: Arc::new(move |_, text| heard.lock().push(text)),
             clean: Arc::new(|text| text.replace("s3cret", "***")),
             window: 200_000,
         });
@@ -77,7 +73,7 @@ impl OneServer {
     }
 
     fn told(&self) -> String {
-        self.told.lock().unwrap().join("\n")
+        self.told.lock().join("\n")
     }
 
     /// Names of the tools that models are offered.

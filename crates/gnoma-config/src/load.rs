@@ -2,11 +2,11 @@
 
 use std::{
     collections::BTreeMap,
-    fs::File,
-    io::{self, Read as _},
     path::{Path, PathBuf},
     sync::Arc,
 };
+
+use gnoma_core::bounded_file;
 
 use crate::{
     env::{self, Environment},
@@ -306,15 +306,7 @@ impl Loader<'_> {
 
 /// Why a file cannot be one with certificate authorities.
 fn unusable_ca(path: &Path) -> Option<&'static str> {
-    let read = || -> io::Result<Vec<u8>> {
-        if !path.metadata()?.is_file() {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
-        let mut text = Vec::new();
-        File::open(path)?.take(MAX_CA_BYTES).read_to_end(&mut text)?;
-        Ok(text)
-    };
-    match read() {
+    match bounded_file::read_start(path, MAX_CA_BYTES) {
         Err(_) => Some("it names no file that can be read"),
         Ok(text) if text.windows(PEM.len()).any(|window| window == PEM) => None,
         Ok(_) => Some("the file has no certificate in PEM"),

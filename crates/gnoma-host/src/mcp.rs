@@ -10,7 +10,7 @@ use std::{
 
 use gnoma_config::{FileTrust, pin, settings::McpServer, trust::Store};
 use gnoma_core::{
-    Secret, Tool, duration,
+    Secret, Tool, bounded_file, duration,
     info::CommandInfo,
     protocol::{ClientServer, Environment, ServerAddress},
 };
@@ -26,9 +26,7 @@ use gnoma_tools::Sandbox;
 use tokio::{task::JoinSet, time::timeout};
 
 pub use crate::mcp_edit::{NewServer, add, remove};
-use crate::{
-    Folders as _, Notices, Project, address_secrets, guarding, plugins, repositories::open_file,
-};
+use crate::{Folders as _, Notices, Project, address_secrets, guarding, plugins};
 
 /// The file in a project's folder that names servers, as other programs write it.
 const FILE: &str = ".mcp.json";
@@ -390,16 +388,13 @@ fn standing(project: &Project, root: &Path) -> FileTrust {
     content.zip(store).map_or(FileTrust::Unknown, |(content, store)| store.standing(root, &content))
 }
 
-/// The text of a file of servers, as far as it is used; `None` if there is none.
+/// Reads a file of servers; `None` if there is none.
 pub(crate) fn read_server_file(path: &Path) -> std::io::Result<Option<String>> {
-    use std::io::Read as _;
-    let Some(file) = open_file(path) else {
-        // A file that is there and cannot be opened is named; what is no file is none of servers.
-        return if path.is_file() { std::fs::File::open(path).map(|_| None) } else { Ok(None) };
-    };
-    let mut text = String::new();
-    file.take(MAX_FILE_BYTES).read_to_string(&mut text)?;
-    Ok(Some(text))
+    match bounded_file::read_text(path, MAX_FILE_BYTES) {
+        // What is no file is none of servers.
+        Err(_) if !path.is_file() => Ok(None),
+        text => text,
+    }
 }
 
 /// Whether programs that are started get a variable: one that is no key.

@@ -1,13 +1,12 @@
 //! Adding MCP servers to the person's settings, and removing them.
 
 use std::{
-    fs,
-    io::{self, Write as _},
+    fs, io,
     path::{Path, PathBuf},
 };
 
 use gnoma_config::paths;
-use gnoma_core::Secret;
+use gnoma_core::{Secret, private_file::FileReplacement};
 
 use crate::{HostError, Result};
 
@@ -139,15 +138,9 @@ pub(crate) fn check(text: &str) -> Result<()> {
 pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
     check(text)?;
     let put = || -> io::Result<()> {
-        let folder = path.parent().unwrap_or(Path::new("."));
-        fs::create_dir_all(folder)?;
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
-        file.write_all(text.as_bytes())?;
-        if let Ok(before) = fs::metadata(path) {
-            file.as_file().set_permissions(before.permissions())?;
-        }
-        file.persist(path)?;
-        Ok(())
+        fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
+        let before = fs::metadata(path).ok().map(|before| before.permissions());
+        FileReplacement::prepare(path, text.as_bytes(), before)?.commit()
     };
     put().map_err(|error| HostError::usage(format!("cannot write `{}`: {error}", path.display())))
 }

@@ -6,15 +6,11 @@
 use std::{
     fs::{self, File, OpenOptions, Permissions},
     io::{self, Write as _},
-    os::unix::fs::{
-        DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _,
-        PermissionsExt as _,
-    },
+    os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
-use gnoma_core::sync::Mutex;
-
+use gnoma_core::{private_file, sync::Mutex};
 use rustix::fs::OFlags;
 
 /// A log has at most two parts of this size: the one that is written, and the one before it.
@@ -94,7 +90,7 @@ impl LogFile {
 
     fn open_part(&self) -> io::Result<LogPart> {
         if let Some(folder) = self.path.parent() {
-            fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+            private_file::create_folder(folder)?;
         }
         let mut file = match open_existing(&self.path)? {
             Some(file) => file,

@@ -3,12 +3,11 @@
 
 use std::{
     collections::HashSet,
-    fs::File,
-    io::{self, Read as _},
+    io,
     path::{Path, PathBuf},
 };
 
-use gnoma_core::{cut, places::secret, written_text};
+use gnoma_core::{bounded_file, cut, places::secret, written_text};
 use gnoma_extend::in_a_line;
 
 /// Most that is taken of one file.
@@ -273,8 +272,7 @@ enum FileStart {
 
 /// Reads the beginning of a file.
 fn read_start(real: &Path) -> io::Result<FileStart> {
-    let mut bytes = Vec::new();
-    File::open(real)?.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    let bytes = bounded_file::read_start(real, MAX_FILE_BYTES as u64 + 1)?;
     let is_cut = bytes.len() > MAX_FILE_BYTES;
     let text = written_text::decode(bytes);
     let mut text = text.unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into());

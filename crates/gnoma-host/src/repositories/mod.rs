@@ -29,7 +29,6 @@ pub(crate) use belonging::BelongingRepositories;
 use belonging::RealRepository;
 use found::FoundRepository;
 pub(crate) use hook_programs::find_hook_programs;
-pub(crate) use read::open_file;
 use read::text;
 pub(crate) use services::ServicePlaces;
 

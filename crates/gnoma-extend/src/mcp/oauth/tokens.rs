@@ -1,13 +1,12 @@
 //! The tokens of a server: in memory, and in the person's keyring, or else in a file that only its owner can read.
 
 use std::{
-    io::{self, Write as _},
+    io,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use gnoma_core::sync::Mutex;
-
+use gnoma_core::{private_file, sync::Mutex};
 use oauth2::basic::BasicTokenResponse;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -135,24 +134,8 @@ impl Tokens {
                 file = TokenFile::InKeyring { in_keyring: true };
             }
         }
-        let folder = path.parent().unwrap_or(Path::new("."));
-        private_folder(folder)?;
-        // Such a file can be read and written by its owner alone from the start.
-        let mut new = tempfile::NamedTempFile::new_in(folder)?;
-        serde_json::to_writer(&mut new, &file)?;
-        new.flush()?;
-        new.as_file().sync_all()?;
-        new.persist(path)?;
-        Ok(())
+        private_file::replace(path, &serde_json::to_vec(&file)?)
     }
-}
-
-fn private_folder(folder: &Path) -> io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
 }
 
 #[cfg(test)]

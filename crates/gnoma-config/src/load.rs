@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use gnoma_core::bounded_file;
+use gnoma_core::{bounded_file, home};
 
 use crate::{
     env::{self, Environment},
@@ -56,10 +56,7 @@ impl Sources {
     /// configuration folder, not where somebody else's files may be.
     fn placed(&self, path: &Path) -> PathBuf {
         let home = self.env.get("HOME").map(Path::new).filter(|home| home.is_absolute());
-        match (path.strip_prefix("~"), home) {
-            (Ok(below), Some(home)) => home.join(below),
-            _ => self.config_dir.join(path),
-        }
+        home::expand(path, home, &self.config_dir)
     }
 }
 

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use gnoma_core::{bounded_file, places::secret, written_text};
+use gnoma_core::{bounded_file, home, places::secret, written_text};
 
 pub use crate::brought_by::BroughtBy;
 use crate::plugin::PluginPlace;
@@ -144,10 +144,7 @@ impl ExtendPlaces {
         if let Ok(below) = path.strip_prefix(&self.project) {
             return in_a_line(below);
         }
-        match self.home.as_deref().and_then(|home| path.strip_prefix(home).ok()) {
-            Some(below) => format!("~/{}", in_a_line(below)),
-            None => in_a_line(path),
-        }
+        in_a_line(&home::shorten(path, self.home.as_deref()))
     }
 }
 

@@ -10,7 +10,7 @@ use std::{
 
 use gnoma_config::{FileTrust, pin, settings::McpServer, trust::Store};
 use gnoma_core::{
-    Secret, Tool, bounded_file, duration,
+    Secret, Tool, bounded_file, duration, home,
     info::CommandInfo,
     protocol::{ClientServer, Environment, ServerAddress},
 };
@@ -329,11 +329,7 @@ pub(crate) fn absolute(project: &Project, path: &Path) -> PathBuf {
 
 /// A path as it is written in `folder`.
 fn absolute_in(project: &Project, folder: &Path, path: &Path) -> PathBuf {
-    let home = project.environment().home().unwrap_or_default();
-    match path.strip_prefix("~") {
-        Ok(below) => home.join(below),
-        Err(_) => folder.join(path),
-    }
+    home::expand(path, project.environment().home().as_deref(), folder)
 }
 
 /// The servers of the project's file, where the project is trusted.

@@ -9,7 +9,7 @@ use std::{
 };
 
 use gnoma_core::{
-    bounded_file,
+    bounded_file, home,
     places::{
         self, CACHES, CACHES_BY_VARIABLE, CONFIGURED_BY_VARIABLE, PROGRAMS, SHOWN_AT_HOME,
         TOOL_CHAINS,
@@ -185,10 +185,7 @@ fn named_in(line: &str, home: &Path) -> Option<PathBuf> {
     let name = name.trim();
     let value = value.trim().trim_matches('"');
     let is_file = GIT_FILES.iter().any(|known| name.eq_ignore_ascii_case(known));
-    is_file.then(|| match value.strip_prefix("~/") {
-        Some(rest) => home.join(rest),
-        None => home.join(value),
-    })
+    is_file.then(|| home::expand(value, Some(home), home))
 }
 
 /// The system's secrets; those with a pattern as they are now.

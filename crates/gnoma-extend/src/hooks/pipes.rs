@@ -10,8 +10,6 @@ use std::{
 };
 
 use gnoma_core::sync::Mutex;
-
-use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _},
@@ -24,6 +22,7 @@ use super::{
     answer::{HookEnd, HookRun},
     hook::MAX_TIMEOUT,
 };
+use crate::process_group::ProcessGroup;
 
 /// Most that is read of what a hook says, in bytes.
 pub(super) const MAX_OUTPUT_BYTES: u64 = 1 << 20;
@@ -37,26 +36,6 @@ pub(super) const MAX_FIRST_LINE: u64 = 4 << 10;
 const DRAIN: Duration = Duration::from_millis(200);
 /// Added to the number of the signal that ended a hook, as shells do.
 const SIGNAL_BASE: i32 = 128;
-
-/// A process group, killed when dropped.
-#[derive(Debug)]
-pub(super) struct HookGroup(Option<Pid>);
-
-impl HookGroup {
-    pub(super) fn led_by(child: &Child) -> Self {
-        let id = child.id().and_then(|id| i32::try_from(id).ok());
-        Self(id.and_then(Pid::from_raw))
-    }
-}
-
-impl Drop for HookGroup {
-    fn drop(&mut self) {
-        if let Some(leader) = self.0 {
-            // The only failure is that no process is left.
-            kill_process_group(leader, Signal::KILL).ok();
-        }
-    }
-}
 
 /// A hook has said that the session need not wait for it.
 #[derive(Debug)]
@@ -84,7 +63,7 @@ pub(crate) struct PipedHook {
     stderr: PipedOutput,
     reading: JoinSet<()>,
     _writing: JoinSet<()>,
-    _group: HookGroup,
+    _group: ProcessGroup,
 }
 
 type PipedOutput = Arc<Mutex<Vec<u8>>>;
@@ -112,7 +91,7 @@ impl PipedHook {
             writing
                 .spawn(async move { pipe.write_all(input.as_bytes()).await.unwrap_or_default() });
         }
-        let group = HookGroup::led_by(&child);
+        let group = ProcessGroup::led_by(&child);
         Ok(Self { child, stdout, stderr, reading, _writing: writing, _group: group })
     }
 

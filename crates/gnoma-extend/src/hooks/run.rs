@@ -15,7 +15,6 @@ use std::{
 };
 
 use gnoma_core::sync::Mutex;
-
 use gnoma_sandbox::{Policy, Walls};
 use tokio::{
     io::{AsyncBufReadExt as _, BufReader},
@@ -28,8 +27,9 @@ use tokio::{
 use super::{
     answer::{HookEnd, HookRun},
     folder::HookFolder,
-    pipes::{GoesOn, HookGroup, LOOK, MAX_FIRST_LINE, PipedHook, read_output},
+    pipes::{GoesOn, LOOK, MAX_FIRST_LINE, PipedHook, read_output},
 };
+use crate::process_group::ProcessGroup;
 
 /// Starts a hook for each number that it reads, and says how it ended. A file that cannot be opened must
 /// not pass for a hook that blocks, as it would by the shell's own exit code.
@@ -70,7 +70,7 @@ struct HookWorker {
     /// Where it finds what it is to run.
     folder: tempfile::TempDir,
     _reading: JoinSet<()>,
-    _group: HookGroup,
+    _group: ProcessGroup,
     _child: Child,
 }
 
@@ -250,7 +250,7 @@ impl HookWorker {
             waiting,
             folder,
             _reading: reading,
-            _group: HookGroup::led_by(&child),
+            _group: ProcessGroup::led_by(&child),
             _child: child,
         })
     }

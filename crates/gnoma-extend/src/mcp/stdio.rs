@@ -9,7 +9,6 @@ use std::{
 };
 
 use gnoma_core::sync::Mutex;
-
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 use tokio::{

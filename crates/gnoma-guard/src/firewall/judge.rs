@@ -6,7 +6,6 @@
 use std::{collections::HashMap, ops::Range, sync::Arc};
 
 use gnoma_core::sync::Mutex;
-
 use gnoma_secrets::Scanner;
 use sha2::{Digest as _, Sha256};
 

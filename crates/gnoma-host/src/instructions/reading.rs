@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use gnoma_core::{bounded_file, cut, places::secret, written_text};
+use gnoma_core::{bounded_file, cut, home, places::secret, written_text};
 use gnoma_extend::in_a_line;
 
 /// Most that is taken of one file.
@@ -176,10 +176,7 @@ impl<'h> InstructionReader<'h> {
         project: Option<Project<'_>>,
         place: &str,
     ) -> Option<PathBuf> {
-        let named = match (import.strip_prefix("~/"), self.home) {
-            (Some(below), Some(home)) => home.join(below),
-            _ => from.parent()?.join(import),
-        };
+        let named = home::expand(import, self.home, from.parent()?);
         if is_named_like_text(import) && !named.exists() {
             let text = format!("`@{}` ({place}) does not exist", in_a_line(Path::new(import)));
             if !self.found.warnings.contains(&text) {
@@ -213,10 +210,7 @@ impl<'h> InstructionReader<'h> {
         if let Some(shown) = shown {
             return shown;
         }
-        match self.home.and_then(|home| path.strip_prefix(home).ok()) {
-            Some(below) => format!("~/{}", in_a_line(below)),
-            None => in_a_line(path),
-        }
+        in_a_line(&home::shorten(path, self.home))
     }
 
     fn warn(&mut self, text: String) {

@@ -22,7 +22,7 @@ use std::{
 };
 
 use gnoma_config::settings::RouterMode;
-use gnoma_core::{ModelRef, Price, ledger::Total, store::SessionId};
+use gnoma_core::{ModelRef, Price, home, ledger::Total, store::SessionId};
 use gnoma_engine::{Arm, Routes, routing::RoutingOptions};
 use gnoma_guard::privacy::Keep;
 use gnoma_llm::catalogue::{self, Overlay};
@@ -184,10 +184,7 @@ pub fn prices(project: &Project, totals: &[Total]) -> Vec<(ModelRef, Price)> {
 fn catalogue(project: &Project) -> Overlay {
     let Some(file) = &project.routing.router.catalogue else { return Overlay::default() };
     let environment = project.environment();
-    let path = match (file.strip_prefix("~/"), environment.home()) {
-        (Some(below), Some(home)) => home.join(below),
-        _ => environment.config_dir().join(file),
-    };
+    let path = home::expand(file, environment.home().as_deref(), &environment.config_dir());
     let told = |why: &dyn std::fmt::Display| {
         let path = path.display();
         let notices = &project.notices;

@@ -10,7 +10,6 @@ use std::{
 };
 
 use gnoma_core::sync::Mutex;
-
 use rustix::{
     fs::{AtFlags, Dir, FileType, fstat, readlinkat, statat},
     io::Errno,

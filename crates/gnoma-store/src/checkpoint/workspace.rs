@@ -16,7 +16,6 @@ use std::{
 };
 
 use gnoma_core::sync::Mutex;
-
 use rustix::fs::{CWD, Mode, fstat, openat};
 
 use super::{

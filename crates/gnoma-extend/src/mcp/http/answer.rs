@@ -2,9 +2,8 @@
 
 use std::{future::poll_fn, pin::Pin, sync::Arc, time::Duration};
 
-use gnoma_core::sync::Mutex;
-
 use futures_util::Stream as _;
+use gnoma_core::sync::Mutex;
 use gnoma_net::{ByteStream, NetError, Reply};
 use serde_json::Value;
 use tokio::{task::JoinSet, time::sleep};

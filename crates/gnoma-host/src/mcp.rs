@@ -13,6 +13,7 @@ use gnoma_core::{
     Secret, Tool, bounded_file, duration, home,
     info::CommandInfo,
     protocol::{ClientServer, Environment, ServerAddress},
+    quantity::describe_count,
 };
 use gnoma_engine::ToolUpdates;
 use gnoma_extend::mcp::{
@@ -58,11 +59,10 @@ fn describe_one(Standing { definition, seen, tokens, .. }: &Standing) -> String 
         0 => String::new(),
         count => format!(", {count} withheld until `gnoma mcp approve {}`", definition.name),
     };
-    let tools = seen.offered.len();
     format!(
-        "{}: {state}; {tools} tool{}{withheld}, about {tokens} tokens; {calls} call{}, {} failed, {mean} ms each{}",
+        "{}: {state}; {}{withheld}, about {tokens} tokens; {calls} call{}, {} failed, {mean} ms each{}",
         definition.name,
-        if tools == 1 { "" } else { "s" },
+        describe_count(seen.offered.len(), "tool"),
         if calls == 1 { "" } else { "s" },
         seen.failed,
         prompts(&seen.prompts),

@@ -6,7 +6,7 @@ use std::{
 };
 
 use gnoma_config::paths;
-use gnoma_core::{Secret, private_file::FileReplacement};
+use gnoma_core::{Secret, bounded_file, private_file::FileReplacement};
 
 use crate::{HostError, Result};
 
@@ -121,11 +121,9 @@ fn named(block: &str) -> Option<&str> {
 }
 
 pub(crate) fn read(path: &Path) -> Result<String> {
-    match fs::read_to_string(path) {
-        Ok(text) => Ok(text),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
-        Err(error) => Err(HostError::usage(format!("cannot read `{}`: {error}", path.display()))),
-    }
+    let text = bounded_file::read_text(path, paths::MAX_CONFIG_BYTES)
+        .map_err(|error| HostError::usage(format!("cannot read `{}`: {error}", path.display())))?;
+    Ok(text.unwrap_or_default())
 }
 
 /// Whether what it says can be used.

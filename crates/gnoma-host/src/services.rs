@@ -121,10 +121,11 @@ impl Services for ProjectServices {
     fn merge_next(&self) -> BoxFuture<'static, ()> {
         let place = Arc::clone(&self.copy);
         Box::pin(async move {
-            let hold = || place.lock();
-            let Some(keeper) = hold().as_ref().and_then(Isolated::waits_to_merge) else { return };
+            let Some(keeper) = place.lock().as_ref().and_then(Isolated::waits_to_merge) else {
+                return;
+            };
             let next = keeper.merging().await;
-            if let Some(copy) = hold().as_mut() {
+            if let Some(copy) = place.lock().as_mut() {
                 copy.merges_next(next);
             }
         })

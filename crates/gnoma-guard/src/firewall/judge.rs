@@ -160,11 +160,10 @@ impl Judge {
         let known = self.known().to_le_bytes();
         let hash = Sha256::new().chain_update(kind).chain_update(known).chain_update(text);
         let key: [u8; 32] = hash.finalize().into();
-        let lock = || self.remembered.lock();
-        let known = lock().verdicts.get(&key).cloned();
+        let known = self.remembered.lock().verdicts.get(&key).cloned();
         known.unwrap_or_else(|| {
             let judged = judge().map(Arc::new);
-            lock().insert(key, judged.clone());
+            self.remembered.lock().insert(key, judged.clone());
             judged
         })
     }

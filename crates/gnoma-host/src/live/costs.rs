@@ -12,14 +12,13 @@ pub(super) fn count(
     shared: Option<&Shared>,
     event: Event,
 ) -> Event {
-    let kept = || session.lock();
     match &event {
-        Event::State(SessionState::Active) => kept().spending.begin_turn(),
+        Event::State(SessionState::Active) => session.lock().spending.begin_turn(),
         Event::Cost { .. } => {
             if let Some(shared) = shared {
                 tell_above(log, shared, &event);
             }
-            return kept().spending.add_own(&event).unwrap_or(event);
+            return session.lock().spending.add_own(&event).unwrap_or(event);
         }
         _ => (),
     }

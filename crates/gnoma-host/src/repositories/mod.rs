@@ -133,12 +133,11 @@ impl Repositories for RepositoriesOnDisk {
             let (then, secrets) = secrets.get(&found.git)?;
             (*then == stamp).then(|| Arc::clone(secrets))
         };
-        let lock = || self.secrets.lock();
-        if let Some(secrets) = known(&lock()) {
+        if let Some(secrets) = known(&self.secrets.lock()) {
             return secrets;
         }
         let secrets: Arc<[PathBuf]> = history::secrets(&found, &self.services.path).into();
-        lock().insert(found.git, (stamp, Arc::clone(&secrets)));
+        self.secrets.lock().insert(found.git, (stamp, Arc::clone(&secrets)));
         secrets
     }
 

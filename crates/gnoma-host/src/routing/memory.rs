@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use gnoma_core::tool::BoxFuture;
+use gnoma_core::{bounded_file, tool::BoxFuture};
 use gnoma_engine::routing;
 use gnoma_router::{Attempt, Router, TaskKind, TaskOutcome, Tried, Tuning};
 use tokio::task::spawn_blocking;
@@ -115,10 +115,8 @@ impl Book {
     }
 
     fn take_scores(&self, known: &[gnoma_router::Arm]) -> io::Result<Kept> {
-        if self.scores.metadata()?.len() > MAX_SCORES_BYTES {
-            return Err(io::Error::other("too large"));
-        }
-        let quality = Quality::read(&std::fs::read_to_string(&self.scores)?)?;
+        let bytes = bounded_file::read_existing(&self.scores, MAX_SCORES_BYTES)?;
+        let quality = Quality::read(&io::read_to_string(&*bytes)?)?;
         let kept = self.teach(&quality, known)?;
         self.notices.info(taken_over(&quality, &self.scores));
         Ok(kept)

@@ -3,7 +3,7 @@
 
 use std::{collections::HashSet, fs, path::PathBuf};
 
-use gnoma_core::{private_file, quantity::describe_count, store::SessionId};
+use gnoma_core::{bounded_file, private_file, quantity::describe_count, store::SessionId};
 use gnoma_extend::{
     BroughtBy,
     commands::commands,
@@ -234,8 +234,7 @@ fn free_name(name: &str, is_free: impl Fn(&str) -> bool) -> String {
 fn existing_recipes(project: &Project) -> Vec<ExistingRecipe> {
     let places = extensions::places(project);
     let read = |path: &PathBuf| {
-        let fits = fs::metadata(path).is_ok_and(|it| it.len() <= MAX_RECIPE_BYTES);
-        if fits { fs::read_to_string(path).unwrap_or_default() } else { String::new() }
+        bounded_file::read_text(path, MAX_RECIPE_BYTES).ok().flatten().unwrap_or_default()
     };
     let tasks = Tasks::find(project).files;
     let tasks = tasks.iter().map(|it| (it.task.name.clone(), read(&it.path)));

@@ -111,7 +111,7 @@ impl Workspace {
     }
 
     fn state_now(&self) -> Result<(Hash, Option<Hash>), Error> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let session = self.vault.session()?;
         let now = self.scan(&mut state, &session, &AtomicBool::new(false))?;
         Ok((now.tree, now.links))

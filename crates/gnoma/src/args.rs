@@ -4,6 +4,7 @@ mod ci;
 mod config;
 mod extend;
 mod foreign;
+mod guard;
 mod import;
 mod mcp;
 mod missing;
@@ -21,10 +22,7 @@ mod verbs;
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
-use clap::{
-    CommandFactory as _, Parser, Subcommand, ValueEnum,
-    builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
-};
+use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use gnoma_core::{ThinkingMode, session::PermissionMode};
 
@@ -33,6 +31,7 @@ pub(crate) use self::{
     config::{ConfigSub, NewProviderArgs, ProvidersSub},
     extend::{AgentsSub, SkillsSub},
     foreign::{foreign, unknown},
+    guard::{GuardInput, GuardSub},
     import::ImportFrom,
     mcp::{McpSub, NewServerArgs},
     missing::missing,
@@ -73,6 +72,7 @@ Exit codes: 0 done, 1 error, 2 usage or configuration, 3 the provider rejected t
 8 no answer fit the schema of --json-schema, 9 `gnoma ci review` found problems as severe as
 --fail-on, 130 stopped by Ctrl+C, 143 by SIGTERM, 129 by SIGHUP or a closed terminal."
 )]
+#[group(skip)]
 pub(crate) struct Args {
     /// Command to run instead of a prompt.
     #[command(subcommand)]
@@ -84,6 +84,7 @@ pub(crate) struct Args {
 
 /// What a prompt is answered with.
 #[derive(Clone, Debug, clap::Args)]
+#[group(skip)]
 pub(crate) struct TurnArgs {
     /// The prompt. Words are joined with spaces; piped standard input is added as context.
     #[arg(value_name = "PROMPT")]
@@ -139,7 +140,7 @@ pub(crate) struct TurnArgs {
     pub add_dir: Vec<PathBuf>,
 
     /// When to ask for approval before tools run.
-    #[arg(long, alias = "permission-mode", value_name = "MODE", value_parser = permission_mode())]
+    #[arg(long, alias = "permission-mode", value_name = "MODE", value_parser = guard::permission_mode())]
     pub permission: Option<PermissionMode>,
 
     /// Let mode bypass also run what needs approval in every other mode.
@@ -178,19 +179,6 @@ pub(crate) struct TurnArgs {
     /// Configuration profile to use.
     #[arg(long, value_name = "NAME", global = true)]
     pub profile: Option<String>,
-}
-
-/// Reads a mode, and tells help and completions which there are.
-fn permission_mode() -> impl TypedValueParser<Value = PermissionMode> {
-    let value = |mode: PermissionMode| match mode {
-        PermissionMode::AcceptEdits => PossibleValue::new(mode.name()).alias("acceptEdits"),
-        PermissionMode::Default
-        | PermissionMode::Auto
-        | PermissionMode::Plan
-        | PermissionMode::Deny
-        | PermissionMode::Bypass => PossibleValue::new(mode.name()),
-    };
-    PossibleValuesParser::new(PermissionMode::ALL.map(value)).try_map(|name| name.parse())
 }
 
 /// Parses the value of `--thinking`.
@@ -248,6 +236,7 @@ pub(crate) enum OutputFormat {
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum Sub {
     /// List providers: which are configured, which respond, and their models; or add or remove one.
+    #[group(skip)]
     Providers {
         /// Without one, providers are listed.
         #[command(subcommand)]
@@ -256,6 +245,7 @@ pub(crate) enum Sub {
     /// Run a scripted turn with the real engine and tools; it needs no key, server or network.
     Demo,
     /// List the models to choose from: prices, context windows, and whether they are available now.
+    #[group(skip)]
     Models {
         /// Only models with this in their name.
         name: Option<String>,
@@ -264,12 +254,14 @@ pub(crate) enum Sub {
         json: bool,
     },
     /// Show, explain and change the configuration.
+    #[group(skip)]
     Config {
         /// What to show.
         #[command(subcommand)]
         what: ConfigSub,
     },
     /// Show what a project folder would run and decide, and trust it after a yes.
+    #[group(skip)]
     Trust {
         /// The folder [default: the current project].
         folder: Option<PathBuf>,
@@ -284,12 +276,14 @@ pub(crate) enum Sub {
         list: bool,
     },
     /// List, show and check skills.
+    #[group(skip)]
     Skills {
         /// What to do.
         #[command(subcommand)]
         what: SkillsSub,
     },
     /// List agents, for elfs (sub-agents) and for `--agent NAME`.
+    #[group(skip)]
     Agents {
         /// What to do.
         #[command(subcommand)]
@@ -298,6 +292,7 @@ pub(crate) enum Sub {
     /// List all extensions: where they come from, and whether they are used.
     Extensions,
     /// Run tasks, files with steps that you repeat; list, make, check and delete them.
+    #[group(skip)]
     Task {
         /// What to do.
         #[command(subcommand)]
@@ -307,6 +302,7 @@ pub(crate) enum Sub {
     ///
     /// Shows what can be imported and what cannot. Nothing is written without --write, and nothing that you
     /// already have is changed.
+    #[group(skip)]
     Import {
         /// The assistant.
         from: ImportFrom,
@@ -315,24 +311,28 @@ pub(crate) enum Sub {
         write: bool,
     },
     /// Install, list, update, check and approve plugins.
+    #[group(skip)]
     Plugin {
         /// What to do.
         #[command(subcommand)]
         what: PluginSub,
     },
     /// List, test, approve, add and remove MCP servers, or run gnoma as one.
+    #[group(skip)]
     Mcp {
         /// What to do.
         #[command(subcommand)]
         what: McpSub,
     },
     /// Check text for secrets and hidden characters, and commands for danger, as sessions do.
+    #[group(skip)]
     Guard {
         /// What to check.
         #[command(subcommand)]
         what: GuardSub,
     },
     /// List, show, search, export, import and repair the sessions of this project.
+    #[group(skip)]
     Sessions {
         /// What to do.
         #[command(subcommand)]
@@ -347,6 +347,7 @@ pub(crate) enum Sub {
     /// Show which model would do a task, and why. Calls no model.
     Route(RouteArgs),
     /// Inspect model routing: scores, spending, models and limits.
+    #[group(skip)]
     Router {
         /// What to show.
         #[command(subcommand)]
@@ -357,6 +358,7 @@ pub(crate) enum Sub {
     /// Run sessions in a server that windows attach to and detach from.
     ///
     /// While it runs, `gnoma` opens its sessions there, and they keep running without a window.
+    #[group(skip)]
     Serve {
         /// Exit after this much time without a window, a turn or an open question, such as 30m.
         #[arg(long, value_name = "TIME", value_parser = duration)]
@@ -372,6 +374,7 @@ pub(crate) enum Sub {
     ///
     /// Prints a link to the page, and a link for people who only watch. Shows the sessions of `gnoma serve`
     /// if it is running, and otherwise runs them itself. Listens on this machine only.
+    #[group(skip)]
     Web {
         /// Port to listen at.
         #[arg(long, value_name = "PORT", default_value_t = 4666, value_parser = number::port, allow_negative_numbers = true)]
@@ -386,29 +389,34 @@ pub(crate) enum Sub {
     /// Serve an editor on standard input and output (Agent Client Protocol).
     ///
     /// Your editor starts it. Its sessions run in the server, if there is one, and otherwise in this process.
+    #[group(skip)]
     Acp {
         /// Set up a provider at a terminal, and exit.
         #[arg(long)]
         setup: bool,
     },
     /// Review changes in continuous integration, and write templates that do.
+    #[group(skip)]
     Ci {
         /// What to do.
         #[command(subcommand)]
         what: CiSub,
     },
     /// Attach to a session in the server.
+    #[group(skip)]
     Attach {
         /// Session id or unique prefix [default: the most recent of this folder].
         session: Option<String>,
     },
     /// List the sessions in the server.
+    #[group(skip)]
     Ps {
         /// Print a JSON array.
         #[arg(long)]
         json: bool,
     },
     /// Print the version of the client-server protocol, its JSON Schema, or the HTTP API.
+    #[group(skip)]
     Protocol {
         /// Print the schema.
         #[arg(long)]
@@ -421,6 +429,7 @@ pub(crate) enum Sub {
     ///
     /// `gnoma claude --help` lists the options. A link to gnoma named `claude` does the same.
     #[command(disable_help_flag = true)]
+    #[group(skip)]
     Claude {
         /// Options and prompt, as `claude` takes them.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -430,6 +439,7 @@ pub(crate) enum Sub {
     ///
     /// `gnoma codex --help` lists the options. A link to gnoma named `codex` does the same.
     #[command(disable_help_flag = true)]
+    #[group(skip)]
     Codex {
         /// Options and prompt, as `codex` takes them.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -438,6 +448,7 @@ pub(crate) enum Sub {
     /// Check this machine and the providers: configuration, models, sandbox, folders, programs.
     ///
     /// Exits with 1 if something does not hold (✗), and with 2 if the configuration cannot be used.
+    #[group(skip)]
     Doctor {
         /// Write this and more into a new tar archive for a report of a fault: versions, settings without secrets, the
         /// last debug log without texts. Nothing of conversations.
@@ -447,6 +458,7 @@ pub(crate) enum Sub {
     /// Say how to update and remove this installation of gnoma. Downloads nothing.
     Update,
     /// Print the manual page, or write one for each command.
+    #[group(skip)]
     Man {
         /// The command whose page to print [default: gnoma itself].
         #[arg(value_parser = command_name, conflicts_with = "dir")]
@@ -456,45 +468,9 @@ pub(crate) enum Sub {
         dir: Option<PathBuf>,
     },
     /// Print a completion script.
+    #[group(skip)]
     Completions {
         /// The shell.
         shell: Shell,
     },
-}
-
-/// Parts of the guard.
-#[derive(Clone, Debug, Subcommand)]
-pub(crate) enum GuardSub {
-    /// List the secrets in a text. Exits with 1 if there are any.
-    Scan(GuardInput),
-    /// Print a text without hidden characters. Exits with 1 if there were any.
-    Clean(GuardInput),
-    /// Show what mode accept_edits would do with shell commands, one per line. Exits with 1 unless all run.
-    Shell(GuardInput),
-    /// Run shell commands, one per line, as if a model had called them with nobody there to ask. Prints what
-    /// happened to each and what the model would be told. Calls no model. Exits with 1 unless all ran.
-    Run {
-        /// The permission mode to use.
-        #[arg(long, value_name = "MODE", value_parser = permission_mode())]
-        mode: PermissionMode,
-        /// The commands.
-        #[command(flatten)]
-        input: GuardInput,
-    },
-    /// Explain what a command does, and whether it would run, need approval or be denied.
-    Explain {
-        /// The command. Words are joined.
-        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
-        command: Vec<String>,
-    },
-}
-
-/// What the guard checks.
-#[derive(Clone, Debug, clap::Args)]
-pub(crate) struct GuardInput {
-    /// The file; `-` or none reads standard input.
-    pub file: Option<PathBuf>,
-    /// Read JSON lines with `id` and `text_b64` (or `command`), and print one for each.
-    #[arg(long)]
-    pub jsonl: bool,
 }

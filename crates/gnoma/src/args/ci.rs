@@ -20,6 +20,7 @@ pub(crate) enum CiSub {
 
 /// A review.
 #[derive(Clone, Debug, clap::Args)]
+#[group(skip)]
 pub(crate) struct ReviewArgs {
     /// What to compare with: a branch, tag or commit [default: what the CI says, else origin/HEAD].
     #[arg(long, value_name = "REF")]
@@ -64,6 +65,7 @@ pub(crate) enum CommentLevel {
 
 /// A template.
 #[derive(Clone, Debug, clap::Args)]
+#[group(skip)]
 pub(crate) struct InitArgs {
     /// What it is for.
     pub template: Template,

@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum ConfigSub {
     /// Print every value in effect.
+    #[group(skip)]
     Show {
         /// Say which layer set each value.
         #[arg(long)]
@@ -14,11 +15,13 @@ pub(crate) enum ConfigSub {
     /// Print where the configuration files are.
     Path,
     /// Print the value of a setting. Exits with 1 if it has none.
+    #[group(skip)]
     Get {
         /// The setting, such as `tui.theme`, or a section.
         key: String,
     },
     /// Change a setting in your own configuration file. The rest of the file stays as it is.
+    #[group(skip)]
     Set {
         /// The setting, such as `tui.theme`.
         key: String,
@@ -27,6 +30,7 @@ pub(crate) enum ConfigSub {
         value: String,
     },
     /// Explain a setting: what it does, its value, which layer set it, and what would override it.
+    #[group(skip)]
     Explain {
         /// The setting, such as `tui.theme`; a section lists its settings.
         key: String,
@@ -47,6 +51,7 @@ pub(crate) enum ProvidersSub {
     Add(NewProviderArgs),
     /// Remove a provider from your configuration, with its key.
     #[command(aliases = ["rm", "delete"])]
+    #[group(skip)]
     Remove {
         /// Its name.
         name: String,
@@ -55,6 +60,7 @@ pub(crate) enum ProvidersSub {
 
 /// A provider that is to be set up. What is left out is asked for at a terminal.
 #[derive(Clone, Debug, Args)]
+#[group(skip)]
 pub(crate) struct NewProviderArgs {
     /// A known name (`gnoma providers` lists them), or one of yours for another server.
     pub name: Option<String>,

@@ -11,11 +11,13 @@ pub(crate) enum SkillsSub {
     #[command(alias = "ls")]
     List,
     /// Print a skill's text.
+    #[group(skip)]
     Show {
         /// The skill.
         name: String,
     },
     /// Check skills strictly against the specification (agentskills.io). Exits with 1 if one is not valid.
+    #[group(skip)]
     Validate {
         /// Folders of skills [default: those of all skills].
         folders: Vec<PathBuf>,

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 pub(crate) enum McpSub {
     /// List the servers: where they come from, whether they respond, and their tools.
     #[command(alias = "ls")]
+    #[group(skip)]
     List {
         /// Do not start or contact any server.
         #[arg(long)]
@@ -16,11 +17,13 @@ pub(crate) enum McpSub {
         json: bool,
     },
     /// Start a server, list its tools, and show what it wrote to standard error.
+    #[group(skip)]
     Test {
         /// The server.
         name: String,
     },
     /// Show how the tools of a server differ from what was approved, and approve them.
+    #[group(skip)]
     Approve {
         /// The server.
         name: String,
@@ -29,11 +32,13 @@ pub(crate) enum McpSub {
     Add(NewServerArgs),
     /// Remove a server from your configuration.
     #[command(aliases = ["rm", "delete"])]
+    #[group(skip)]
     Remove {
         /// The server.
         name: String,
     },
     /// Log in to a server that requires it, in a browser.
+    #[group(skip)]
     Login {
         /// The server.
         name: String,
@@ -48,6 +53,7 @@ pub(crate) enum McpSub {
     Serve,
     /// Run the protocol's conformance suite against a server.
     #[command(hide = true)]
+    #[group(skip)]
     Conformance {
         /// The server's address.
         url: String,
@@ -56,6 +62,7 @@ pub(crate) enum McpSub {
 
 /// A new server.
 #[derive(Clone, Debug, Args)]
+#[group(skip)]
 pub(crate) struct NewServerArgs {
     /// Its name: letters, digits, `-` and `_`.
     pub name: String,

@@ -14,6 +14,7 @@ const MAX_COUNT_DIGITS: usize = 4;
 pub(crate) enum SessionsSub {
     /// List the sessions of this project, the newest first.
     #[command(alias = "ls")]
+    #[group(skip)]
     List {
         /// Maximum number of sessions; 0 for all.
         #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = number::maximum, allow_negative_numbers = true)]
@@ -23,6 +24,7 @@ pub(crate) enum SessionsSub {
         json: bool,
     },
     /// Show a session.
+    #[group(skip)]
     Show {
         /// The session [default: the newest].
         id: Option<String>,
@@ -34,6 +36,7 @@ pub(crate) enum SessionsSub {
         json: bool,
     },
     /// Search all conversations.
+    #[group(skip)]
     Search {
         /// The words to find; a message must contain all of them.
         #[arg(required = true)]
@@ -46,6 +49,7 @@ pub(crate) enum SessionsSub {
         json: bool,
     },
     /// Copy a session, to continue it separately.
+    #[group(skip)]
     Fork {
         /// The session [default: the newest].
         id: Option<String>,
@@ -57,6 +61,7 @@ pub(crate) enum SessionsSub {
         json: bool,
     },
     /// Rename a session.
+    #[group(skip)]
     Rename {
         /// The session.
         id: String,
@@ -65,6 +70,7 @@ pub(crate) enum SessionsSub {
         title: Vec<String>,
     },
     /// Export a session to standard output or a file.
+    #[group(skip)]
     Export {
         /// The session [default: the newest].
         id: Option<String>,
@@ -76,6 +82,7 @@ pub(crate) enum SessionsSub {
         output: Option<PathBuf>,
     },
     /// Import sessions from a file or folder.
+    #[group(skip)]
     Import {
         /// An export, a transcript of another program, or a folder of them.
         path: PathBuf,
@@ -91,6 +98,7 @@ pub(crate) enum SessionsSub {
     },
     /// Delete sessions.
     #[command(aliases = ["rm", "remove"])]
+    #[group(skip)]
     Delete {
         /// The sessions.
         #[arg(required = true)]
@@ -100,12 +108,14 @@ pub(crate) enum SessionsSub {
         yes: bool,
     },
     /// Check the saved sessions, and repair damage from a crash or a bad disk.
+    #[group(skip)]
     Repair {
         /// Print a JSON object.
         #[arg(long)]
         json: bool,
     },
     /// Show how much is saved.
+    #[group(skip)]
     Stats {
         /// Print a JSON object.
         #[arg(long)]
@@ -141,6 +151,7 @@ pub(crate) enum Foreign {
 
 /// Whose past is meant.
 #[derive(Clone, Debug, Args)]
+#[group(skip)]
 pub(crate) struct WhichSession {
     /// Session id or unique prefix [default: the newest of this project].
     #[arg(long, value_name = "ID")]
@@ -149,6 +160,7 @@ pub(crate) struct WhichSession {
 
 /// How far back, and what of it.
 #[derive(Clone, Debug, Args)]
+#[group(skip)]
 pub(crate) struct RewindArgs {
     /// Number of turns to undo, or a checkpoint id from `gnoma changes --list`.
     #[arg(value_name = "N|ID", default_value = "1", value_parser = number::turns_or_id, allow_negative_numbers = true)]
@@ -187,6 +199,7 @@ impl RewindArgs {
 
 /// Since when, and how much of it.
 #[derive(Clone, Debug, Args)]
+#[group(skip)]
 pub(crate) struct ChangesArgs {
     /// Checkpoint id or unique prefix [default: before the last turn that changed files].
     pub id: Option<String>,

@@ -8,6 +8,7 @@ use super::number;
 
 /// A task that is only looked at.
 #[derive(Clone, Debug, clap::Args)]
+#[group(skip)]
 pub(crate) struct RouteArgs {
     /// The task. Words are joined.
     #[arg(value_name = "TASK", required = true)]
@@ -24,18 +25,21 @@ pub(crate) struct RouteArgs {
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum RouterSub {
     /// Show model scores by type of task, and spending.
+    #[group(skip)]
     Stats {
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
     /// List available models, including those of local servers.
+    #[group(skip)]
     Arms {
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
     /// Show limits, how much of each is used, and which models rest after an error.
+    #[group(skip)]
     Pools {
         /// Count spending dated in the future as spent now. For after a clock was wrongly ahead.
         #[arg(long)]
@@ -48,6 +52,7 @@ pub(crate) enum RouterSub {
         json: bool,
     },
     /// Delete scores, rests, speeds and limits that providers reported. Spending stays.
+    #[group(skip)]
     Reset {
         /// Do not ask.
         #[arg(long)]
@@ -57,12 +62,14 @@ pub(crate) enum RouterSub {
         json: bool,
     },
     /// Export scores as JSON.
+    #[group(skip)]
     Export {
         /// Accepted for consistency; the output is always JSON.
         #[arg(long)]
         json: bool,
     },
     /// Import the output of `export`, or `quality.json` of the Go gnoma.
+    #[group(skip)]
     Import {
         /// The file; `-` is standard input.
         file: PathBuf,

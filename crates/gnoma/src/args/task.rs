@@ -11,6 +11,7 @@ pub(crate) enum TaskSub {
     #[command(alias = "ls")]
     List,
     /// Print a task.
+    #[group(skip)]
     Show {
         /// The task.
         name: String,
@@ -25,11 +26,13 @@ pub(crate) enum TaskSub {
     /// Looks only at the newest run: of the task if one is named, and otherwise of this project. Exits as `run` does.
     Resume(TaskResumeArgs),
     /// Open a task in your editor ($VISUAL, $EDITOR), and check it afterwards.
+    #[group(skip)]
     Edit {
         /// The task.
         name: String,
     },
     /// Write a new task that works as it is, to edit.
+    #[group(skip)]
     New {
         /// The task.
         name: String,
@@ -38,6 +41,7 @@ pub(crate) enum TaskSub {
         project: bool,
     },
     /// Check task files. Exits with 1 if one is wrong.
+    #[group(skip)]
     Check {
         /// The files [default: those of all tasks].
         files: Vec<PathBuf>,
@@ -48,6 +52,7 @@ pub(crate) enum TaskSub {
     /// List chores that you have had done at least three times, with their sessions, arguments and steps.
     ///
     /// They are found in the stored sessions of the project without a model. --output-format json prints them as JSON.
+    #[group(skip)]
     Suggestions {
         /// Save a task of this suggestion, after showing its file and a yes.
         #[arg(long, value_name = "NAME")]
@@ -61,6 +66,7 @@ pub(crate) enum TaskSub {
     },
     /// Delete a task after a yes. What is recorded of its runs stays.
     #[command(aliases = ["rm", "remove"])]
+    #[group(skip)]
     Delete {
         /// The task.
         name: String,
@@ -70,11 +76,13 @@ pub(crate) enum TaskSub {
     },
     /// Print what can follow in a command line about tasks, for the completions of shells.
     #[command(hide = true)]
+    #[group(skip)]
     Complete {
         /// The command behind `task`, and the words behind it.
         words: Vec<String>,
     },
     /// List the last runs of a task, or of all.
+    #[group(skip)]
     History {
         /// The task.
         name: Option<String>,
@@ -83,6 +91,7 @@ pub(crate) enum TaskSub {
 
 /// The run that continues, and the choice for a step that has begun before.
 #[derive(Clone, Debug, clap::Args)]
+#[group(skip)]
 pub(crate) struct TaskResumeArgs {
     /// The task, or the id of a run [default: the newest run of this project].
     pub name: Option<String>,
@@ -98,6 +107,7 @@ pub(crate) struct TaskResumeArgs {
 
 /// What a task is run with.
 #[derive(Clone, Debug, clap::Args)]
+#[group(skip)]
 pub(crate) struct TaskRunArgs {
     /// The task and its arguments; with --resume a run or the name of a task.
     #[arg(value_name = "NAME|ARGUMENT")]

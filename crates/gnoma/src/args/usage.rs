@@ -8,6 +8,7 @@ use gnoma_host::usage::{Dimension, Since};
 /// The usage to show, and how.
 #[derive(Clone, Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
+#[group(skip)]
 pub(crate) struct UsageArgs {
     /// Without one, usage is shown.
     #[command(subcommand)]
@@ -45,6 +46,7 @@ pub(crate) struct UsageArgs {
 pub(crate) enum UsageSub {
     /// Remove the details of calls: project, branch, session, elf, turn, task and time. The sums of each day and model
     /// stay, and what limits need: single calls of the last days, and ids of sessions for 90 days.
+    #[group(skip)]
     Forget {
         /// Only of calls before this time, such as 90d or 2026-01-01 [default: all].
         #[arg(long, value_name = "TIME", value_parser = since)]

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use gnoma_core::{
+    json_value::json,
     lines::Line,
     protocol::{Client, Reply, RequestError, RequestErrorKind, RequestId, ServerMessage},
     store::SessionId,
@@ -15,7 +16,6 @@ pub use crate::state::AgentOptions;
 use crate::{
     error::RpcError,
     files::{self, WantedFile, WantedFiles},
-    json::json,
     opening,
     params::{Params, missing},
     permission,

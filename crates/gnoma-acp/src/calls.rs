@@ -1,12 +1,11 @@
 //! The calls of a session as the client knows them: each is announced once, under an id that no other call
 //! of the session has, and ends once, whatever is missed in between.
 
-use gnoma_core::{CallId, ResultPart, ToolCall, ToolResult, protocol::TextTail};
+use gnoma_core::{CallId, ResultPart, ToolCall, ToolResult, json_value::json, protocol::TextTail};
 use serde_json::Value;
 
 use crate::{
     changes,
-    json::json,
     tools::{self, fenced, input, kind, locations, path, title},
 };
 

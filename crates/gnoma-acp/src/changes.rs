@@ -1,8 +1,8 @@
 //! A unified diff as the protocol shows changes: for each hunk the file and its text before and after.
 
+use gnoma_core::json_value::json;
 use serde_json::Value;
 
-use crate::json::json;
 use crate::tools::absolute;
 
 /// Most hunks that are shown of one call.

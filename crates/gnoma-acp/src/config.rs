@@ -1,10 +1,11 @@
 //! What can be chosen in a session: its mode, its model and how much models think, in the forms that clients know.
 
-use gnoma_core::{ModelRef, ThinkingMode, protocol::SessionView, session::PermissionMode};
+use gnoma_core::{
+    ModelRef, ThinkingMode, json_value::json, protocol::SessionView, session::PermissionMode,
+};
 use serde_json::Value;
 
 use crate::error::RpcError;
-use crate::json::json;
 
 /// The options' ids.
 const MODE: &str = "mode";

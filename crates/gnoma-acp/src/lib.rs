@@ -14,7 +14,6 @@ mod config;
 mod effect;
 mod error;
 mod files;
-mod json;
 mod opening;
 mod params;
 mod permission;

@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
-use gnoma_core::protocol::{Reply, Request, RequestError, RequestErrorKind, SessionSpec, Start};
+use gnoma_core::{
+    json_value::json,
+    protocol::{Reply, Request, RequestError, RequestErrorKind, SessionSpec, Start},
+};
 use serde_json::Value;
 
 use crate::{
     error::RpcError,
-    json::json,
     params::{Params, missing},
     session::{ClientSession, How},
     state::{AgentState, HostAsked},

@@ -2,13 +2,14 @@
 
 use gnoma_core::{
     CallId,
+    json_value::json,
     protocol::Question,
     session::{NotableChange, PermissionAnswer},
 };
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-use crate::{json::json, tools::title, updates::Translator};
+use crate::{tools::title, updates::Translator};
 
 /// Most answers that are offered to one question.
 const MAX_OFFERED: usize = 16;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use gnoma_core::{
     CallId, Event, Message, Role,
     info::CommandInfo,
+    json_value::json,
     protocol::{Follower, Question, Reply, Request, RequestError, ServerMessage, SessionView},
     session::{NoticeLevel, Outcome, SessionState},
     store::SessionId,
@@ -16,7 +17,6 @@ use crate::{
     config::{self, Pinned},
     effect::{SessionEffect, updates},
     error::RpcError,
-    json::json,
     params::ClientCapabilities,
     permission,
     turns::Turns,

@@ -8,6 +8,7 @@ use std::{
 
 use gnoma_core::{
     CallId, ThinkingMode,
+    json_value::json,
     protocol::{Client, Request, RequestError, RequestErrorKind, RequestId, SessionSpec},
     session::{PermissionAnswer, PermissionMode},
     store::SessionId,
@@ -19,7 +20,6 @@ use crate::{
     effect::SessionEffect,
     error::RpcError,
     files::{WantedFile, WantedFiles},
-    json::json,
     params::ClientCapabilities,
     permission::{Asking, Offers},
     session::{ClientSession, How},

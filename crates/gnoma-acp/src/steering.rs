@@ -2,6 +2,7 @@
 
 use gnoma_core::{
     Content,
+    json_value::json,
     protocol::{Reply, Request, RequestError},
     store::SessionId,
 };
@@ -10,7 +11,6 @@ use serde_json::Value;
 use crate::{
     config::{self, Chosen},
     error::RpcError,
-    json::json,
     params::{Params, missing},
     prompt,
     session::COMPACT,

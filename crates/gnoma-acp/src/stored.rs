@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use gnoma_core::{
+    json_value::json,
     protocol::{
         LiveSession, ProcessEvent, Reply, Request, RequestError, RequestErrorKind, SessionSpec,
     },
@@ -12,7 +13,6 @@ use serde_json::Value;
 
 use crate::{
     error::RpcError,
-    json::json,
     params::Params,
     session::ClientSession,
     state::{AgentState, HostAsked},

@@ -3,10 +3,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use gnoma_core::{ToolCall, cut, names::escape_path};
+use gnoma_core::{ToolCall, cut, json_value::json, names::escape_path};
 use serde_json::Value;
-
-use crate::json::json;
 
 /// Longest title, in characters.
 const MAX_TITLE_CHARS: usize = 120;

@@ -7,11 +7,12 @@ use std::collections::VecDeque;
 
 use gnoma_core::{
     Content, Event, StopReason,
+    json_value::json,
     session::{Outcome, SessionState},
 };
 use serde_json::Value;
 
-use crate::{error::RpcError, json::json, wire::RpcId};
+use crate::{error::RpcError, wire::RpcId};
 
 /// An answer to a prompt.
 pub(crate) type Answered = (RpcId, Result<Value, RpcError>);

@@ -6,12 +6,13 @@ use std::hash::{BuildHasher as _, RandomState};
 
 use gnoma_core::{
     Content, Event, Message, ModelRef, Role, duration,
+    json_value::json,
     plan::{PlanStep, StepStatus},
     session::{NoticeLevel, Routing},
 };
 use serde_json::Value;
 
-use crate::{calls::Calls, json::json, params::ClientCapabilities};
+use crate::{calls::Calls, params::ClientCapabilities};
 
 /// Turns the events of one session into updates.
 #[derive(Debug, Default)]

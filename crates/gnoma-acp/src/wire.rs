@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use gnoma_core::lines::{Line, MAX_LINE_BYTES};
+use gnoma_core::{
+    json_value::json,
+    lines::{Line, MAX_LINE_BYTES},
+};
 use serde::{Deserialize, Deserializer, de::IgnoredAny};
 use serde_json::{
     Value,
@@ -11,7 +14,6 @@ use serde_json::{
 };
 
 pub use crate::error::RpcError;
-use crate::json::json;
 
 /// Longest id that is taken, in bytes: it comes back with the answer.
 const MAX_ID_BYTES: usize = 1_024;

@@ -17,6 +17,7 @@ pub mod error_policy;
 pub mod glob;
 pub mod info;
 pub mod json;
+pub mod json_value;
 pub mod ledger;
 pub mod lifecycle;
 pub mod lines;

@@ -4,6 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use bytes::Bytes;
 use gnoma_core::{
+    json_value::json,
     protocol::{
         Client, ClientMessage, Reply, RequestError, RequestErrorKind, RequestId, ServerMessage,
         SessionSpec, VERSION,
@@ -16,7 +17,7 @@ use hyper::{
     header::{HeaderName, HeaderValue, SET_COOKIE},
 };
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::{sync::Semaphore, time::timeout};
 
 use crate::{

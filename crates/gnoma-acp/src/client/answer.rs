@@ -1,12 +1,13 @@
 //! What an agent asks for, and the answers to it.
 
+use gnoma_core::json_value::json;
 use serde_json::Value;
 
 use super::{
     call::{AgentCall, list, text},
     clean::clean,
 };
-use crate::{json::json, wire::RpcId};
+use crate::wire::RpcId;
 
 /// Most options of a question that are looked at.
 const MAX_OPTIONS: usize = 16;

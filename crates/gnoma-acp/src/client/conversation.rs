@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use gnoma_core::{
     StopReason, Usage,
+    json_value::json,
     lines::Line,
     plan::{MAX_STEP_BYTES, MAX_STEPS, PlanStep, StepStatus},
 };
@@ -14,10 +15,7 @@ use super::{
     call::{AgentCall, list, text},
     clean::clean,
 };
-use crate::{
-    json::json,
-    wire::{self, Incoming, RpcError, RpcId},
-};
+use crate::wire::{self, Incoming, RpcError, RpcId};
 
 /// Longest line of an agent that is taken: as values it can take many times its length.
 pub const MAX_AGENT_LINE_BYTES: usize = 4 << 20;

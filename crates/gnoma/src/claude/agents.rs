@@ -4,12 +4,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gnoma_core::{
     CallId, Content, RawJson, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
+    json_value::json,
     protocol::{Overrides, SessionSpec},
     tool::{Access, BoxFuture, ChildEnd, ChildResult, ChildTask, Tier, ToolKind},
 };
 use gnoma_extend::claude::tool_list;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use super::{control::Control, ids::uuid, names, rules};
@@ -317,15 +318,15 @@ struct ToldTask {
 
 impl ToldTask {
     async fn started(&self, agent: &Agent, task: &AgentTask) {
-        self.tell(json!({"subtype": "task_started", "description": task.description,
-            "subagent_type": agent.name, "task_type": "local_agent", "prompt": task.prompt}))
-            .await;
+        let message = json!({"subtype": "task_started", "description": task.description,
+            "subagent_type": agent.name, "task_type": "local_agent", "prompt": task.prompt});
+        self.tell(message).await;
     }
 
     async fn ended(&self, status: &str, summary: &str, tokens: u64, took_ms: u64) {
-        self.tell(json!({"subtype": "task_notification", "status": status, "summary": summary,
-            "output_file": "", "usage": {"total_tokens": tokens, "tool_uses": 0, "duration_ms": took_ms}}))
-            .await;
+        let message = json!({"subtype": "task_notification", "status": status, "summary": summary,
+            "output_file": "", "usage": {"total_tokens": tokens, "tool_uses": 0, "duration_ms": took_ms}});
+        self.tell(message).await;
     }
 
     async fn tell(&self, mut message: Value) {

@@ -2,10 +2,11 @@
 
 use gnoma_core::{
     Content, Usage,
+    json_value::json,
     message::{Image, ResultPart, ToolResult},
 };
 use gnoma_extend::claude::{their_input, their_name};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// A block of a message; `None` for what only its provider can read.
 pub(super) fn block(content: &Content) -> Option<Value> {

@@ -8,8 +8,8 @@ use std::{
     },
 };
 
-use gnoma_core::tool::BoxFuture;
-use serde_json::{Value, json};
+use gnoma_core::{json_value::json, tool::BoxFuture};
+use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
 use super::ids::uuid;

@@ -1,7 +1,7 @@
 //! The program's requests, as they are done.
 
-use gnoma_core::{RawJson, protocol::Request};
-use serde_json::{Value, json};
+use gnoma_core::{RawJson, json_value::json, protocol::Request};
+use serde_json::Value;
 
 use super::{
     drive::{AskedBy, Drive},

@@ -2,11 +2,12 @@
 
 use gnoma_core::{
     CallId, Event, ToolCall,
+    json_value::json,
     protocol::Request,
     session::{Inquiry, Outcome, PermissionAnswer, SessionState},
     store::SessionId,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{
     agents::TOOL,

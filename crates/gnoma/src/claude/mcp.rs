@@ -5,11 +5,12 @@ use std::{sync::Arc, time::Duration};
 
 use gnoma_core::{
     RawJson, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
+    json_value::json,
     message::{Image, ResultPart},
     tool::{Access, BoxFuture, Tier, ToolKind, ToolOutput},
 };
 use gnoma_extend::mcp::tool_name;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::timeout;
 
 use super::control::Control;

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use gnoma_core::{CallId, StopReason, Usage};
+use gnoma_core::{CallId, StopReason, Usage, json_value::json};
 use gnoma_extend::claude::{Renamer, Way, their_name};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::blocks;
 

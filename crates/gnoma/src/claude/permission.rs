@@ -14,12 +14,13 @@ use std::{
 
 use gnoma_core::{
     CallId, RawJson, ToolCall,
+    json_value::json,
     lifecycle::PointAnswer,
     session::{Inquiry, PermissionAnswer},
 };
 use gnoma_extend::claude::{our_input, their_input, their_name};
 use gnoma_guard::permission::{Origin, RuleAction, RulesSince};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::{sync::Notify, time::timeout};
 
 use super::{

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use gnoma_core::{
     CallId, Event, Message,
+    json_value::json,
     lifecycle::{Lifecycle, Point, PointAnswer, PointKind, Prepared, SideModel},
     session::PermissionMode,
     tool::BoxFuture,
 };
 use gnoma_extend::hooks::{Callbacks, CalledBack, HookCaller, together};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{
     control::Control,

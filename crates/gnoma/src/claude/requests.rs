@@ -1,7 +1,10 @@
 //! The program's requests to a session that is open, as requests of the protocol; and the answers. Pure.
 
-use gnoma_core::protocol::{Reply, Request, RequestError, Switch, Topic, WindowUse};
-use serde_json::{Value, json};
+use gnoma_core::{
+    json_value::json,
+    protocol::{Reply, Request, RequestError, Switch, Topic, WindowUse},
+};
+use serde_json::Value;
 
 use super::names;
 

@@ -2,10 +2,11 @@
 
 use gnoma_core::{
     info::{Choice, CommandInfo},
+    json_value::json,
     session::PermissionMode,
 };
 use gnoma_extend::claude::their_name;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{agents::Agent, driver::Program, ids::uuid, names::mode_name};
 

@@ -7,11 +7,12 @@ use std::{
 
 use gnoma_core::{
     CallId, Event, Message, RawJson, Role, Usage,
+    json_value::json,
     message::{Content, ToolCall, ToolResult},
     session::{Outcome, SessionState},
 };
 use gnoma_extend::claude::{their_input, their_name};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{blocks, ids::uuid, partial::Partial, partial::stop_reason};

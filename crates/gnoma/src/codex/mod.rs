@@ -8,10 +8,10 @@ use std::{ffi::OsString, path::Path, sync::Arc};
 use anyhow::Result;
 use gnoma_core::{
     Content,
+    json_value::json,
     protocol::{Overrides, SessionSpec, Start},
 };
 use gnoma_host::{HostError, Project, Shared, live::Host, opening::Projects};
-use serde_json::json;
 
 use self::flags::Flags;
 use crate::{

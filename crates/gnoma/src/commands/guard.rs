@@ -7,6 +7,7 @@ use std::{
 
 use anyhow::{Context as _, Result};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
+use gnoma_core::json_value::json;
 use gnoma_engine::GatePlace;
 use gnoma_guard::{
     firewall::{Allowed, FirewallAction, Policy},
@@ -22,7 +23,7 @@ use gnoma_host::{
     session,
 };
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{
     common::{open, print, settings},

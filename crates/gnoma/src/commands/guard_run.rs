@@ -18,6 +18,7 @@ use anyhow::Result;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use gnoma_core::{
     CallId, RawJson, Tool, ToolCall,
+    json_value::json,
     message::Content,
     session::{Command, Event, PermissionMode},
 };
@@ -26,7 +27,7 @@ use gnoma_guard::{firewall::Connection, permission::Verdict};
 use gnoma_host::{HostError, Project, guarding, session};
 use gnoma_tools::Trials;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{
     common::open,

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use anyhow::Result;
+use gnoma_core::json_value::json;
 use gnoma_extend::{
     BroughtBy,
     plugins::{FoundPlugin, PluginNews, PluginState, TreeChange, overview, validate},
 };
 use gnoma_host::{HostError, Project, plugins};
-use serde_json::json;
 
 use super::common::{print, print_json, project};
 use crate::{

@@ -1,9 +1,10 @@
 //! `gnoma ps`: the sessions that live in the server.
 
 use anyhow::Result;
-use gnoma_core::{protocol::LiveSession, session::SessionState, store::SessionId};
+use gnoma_core::{
+    json_value::json, protocol::LiveSession, session::SessionState, store::SessionId,
+};
 use gnoma_host::{Folders as _, clock};
-use serde_json::json;
 
 use super::common::{print_json, show};
 use crate::{

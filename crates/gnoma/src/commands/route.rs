@@ -1,13 +1,12 @@
 //! `gnoma route`: which model would do a task, and why. Nobody is asked.
 
 use anyhow::Result;
-use gnoma_core::session::Routing;
+use gnoma_core::{json_value::json, session::Routing};
 use gnoma_host::{
     HostError,
     preview::{self, Preview},
     routing::roster::Left,
 };
-use serde_json::json;
 
 use super::common::{print_json, project, show};
 use crate::{

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use gnoma_core::{
+    json_value::json,
     protocol::{SessionSpec, Start, TaskRequest, TaskResumeChoice},
     quantity::describe_count,
     store::SessionId,
@@ -153,11 +154,11 @@ fn dry_run(how: &TaskRunArgs, args: &TurnArgs, around: &ProcessEnvironment) -> R
             let explained = step_command(step)
                 .map(|command| permissions.explain(mode, &place.world(), &command));
             let verdict = explained.as_deref().and_then(verdict_line);
-            serde_json::json!({"title": step.title, "kind": step.kind().name(),
+            json!({"title": step.title, "kind": step.kind().name(),
                 "model": step.model, "text": describe_step(step), "verdict": verdict})
         });
         let steps: Vec<_> = steps.collect();
-        let value = serde_json::json!({"type": "task_plan", "task": name, "mode": mode,
+        let value = json!({"type": "task_plan", "task": name, "mode": mode,
             "arguments": plan.arguments.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
             "steps": steps});
         return print_data(&format!("{}\n", json::redacted(&value, &project.firewall)));

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use gnoma_core::{
     Content, Event, Message, RawJson, Role, ToolCall, ToolResult, Usage,
+    json_value::json,
     message::CallId,
     plan::{PlanStep, StepStatus},
     session::{NoticeLevel, Outcome},
 };
 use gnoma_guard::firewall::Firewall;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{
     json::{Ending, redacted},

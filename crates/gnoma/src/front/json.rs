@@ -13,11 +13,12 @@ use gnoma_core::{
     CallId, Content, Event, Message, ModelRef, RawJson, ResultPart, Role, StopReason, ToolCall,
     ToolResult, Usage,
     info::ChildInfo,
+    json_value::json,
     session::{NoticeLevel, Outcome},
 };
 use gnoma_guard::firewall::Firewall;
 use gnoma_host::clock;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{
     output::{Gone, Output},

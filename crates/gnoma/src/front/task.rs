@@ -2,11 +2,12 @@
 
 use anyhow::Result;
 use gnoma_core::{
+    json_value::json,
     protocol::{Reply, Request, RequestId, TaskReport, TaskRequest, TaskRunState},
     session::Outcome,
 };
 use gnoma_host::HostError;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::{

@@ -3,7 +3,8 @@
 
 use std::fmt::Write as _;
 
-use serde_json::{Value, json};
+use gnoma_core::json_value::json;
+use serde_json::Value;
 
 use super::{
     escape, markdown,

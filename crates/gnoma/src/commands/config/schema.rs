@@ -7,7 +7,8 @@ use gnoma_config::{
     schema::{Kind, ROWS, Row, THEMES},
     toml,
 };
-use serde_json::{Map, Value, json};
+use gnoma_core::json_value::json;
+use serde_json::{Map, Value};
 
 /// The file that the schema is written to, beside the configuration.
 pub(super) const FILE: &str = "config.schema.json";

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use gnoma_core::{
     Tool,
+    json_value::json,
     message::Content,
     protocol::Start,
     session::{Command, Event},
@@ -18,7 +19,7 @@ use gnoma_core::{
 use gnoma_engine::{Arm, Options, Routes, Session};
 use gnoma_guard::firewall::Connection;
 use gnoma_host::{Project, clock, keeping::Kept, resuming, session};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::Mutex;
 
 use super::super::scripted::ScriptedModel;

@@ -14,13 +14,14 @@ use std::{sync::Arc, time::Duration};
 
 use anyhow::Result;
 use gnoma_core::{
+    json_value::json,
     lines::Line,
     protocol::{SessionSpec, Start},
     store::SessionId,
 };
 use gnoma_guard::firewall::Firewall;
 use gnoma_host::{Project, Shared};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tokio::io::{AsyncWriteExt as _, BufReader};
 
 use self::{

@@ -8,12 +8,13 @@ use std::{
 
 use gnoma_core::{
     Content, Event, Role,
+    json_value::json,
     protocol::{Client, Reply, Request, RequestId, ServerMessage, SessionSpec, Start},
     session::{Outcome, SessionState},
     store::SessionId,
 };
 use gnoma_host::{live::Host, opening::Projects};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::{
     sync::{mpsc, watch},
     task::JoinSet,

@@ -2,7 +2,8 @@
 //!
 //! Both wires: the one with a handshake, and 2026-07-28, on which every request names its version.
 
-use serde_json::{Map, Value, json};
+use gnoma_core::json_value::json;
+use serde_json::{Map, Value};
 
 /// The versions with a handshake, the newest first.
 const SHAKEN: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];

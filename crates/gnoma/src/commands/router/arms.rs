@@ -1,11 +1,11 @@
 //! `gnoma router arms`: what there is to choose from, and what is known about each.
 
 use anyhow::Result;
-use gnoma_core::Price;
+use gnoma_core::{Price, json_value::json};
 use gnoma_engine::{Arm, Routes, routing::Speed};
 use gnoma_llm::catalogue;
 use gnoma_router::pool;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::money::MICRO;
 use gnoma_host::{
@@ -135,7 +135,7 @@ fn facts(arm: &Arm, routes: &Routes, barred: Option<&str>) -> Value {
         "thinking": arm.thinking,
         "structured_output": arm.structured_output,
         "local": arm.stays_here,
-        "pools": *arm.pools,
+        "pools": arm.pools,
         "cost_weight": arm.cost_weight,
         "speed_seen": routes.speed(&arm.name()),
         "barred": barred,

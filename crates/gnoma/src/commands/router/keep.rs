@@ -7,6 +7,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
+use gnoma_core::json_value::json;
 use gnoma_host::{
     HostError, Project,
     past::refuse_in_incognito,
@@ -17,7 +18,6 @@ use gnoma_host::{
         state_file::{self, Kept, MAX_BYTES, Trouble},
     },
 };
-use serde_json::json;
 
 use crate::{
     commands::common::{print_data, print_json, show},

@@ -6,10 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::Result;
 use gnoma_core::{
     ModelRef, Price, Usage,
+    json_value::json,
     ledger::{Amount, Ledger as _, Total},
 };
 use gnoma_router::{ArmEstimate, RouterState, TaskKind};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::money::{MICRO, money};
 use gnoma_host::{

@@ -1,9 +1,8 @@
 //! `gnoma sessions fork`: a session that shares the past of another.
 
 use anyhow::Result;
-use gnoma_core::store::EntryId;
+use gnoma_core::{json_value::json, store::EntryId};
 use gnoma_host::{Project, sessions};
-use serde_json::json;
 
 use crate::{
     commands::common::{print_json, show},

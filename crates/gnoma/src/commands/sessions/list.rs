@@ -1,9 +1,8 @@
 //! `gnoma sessions list`: one line for each session, the newest first.
 
 use anyhow::Result;
-use gnoma_core::store::SessionFacts;
+use gnoma_core::{json_value::json, store::SessionFacts};
 use gnoma_host::{Project, clock, sessions};
-use serde_json::json;
 
 use crate::{
     commands::common::{print_json, show},

@@ -1,13 +1,15 @@
 //! `gnoma sessions repair`: reads everything, mends what can be mended, and says what was done.
 
 use anyhow::Result;
-use gnoma_core::store::{SessionStore as _, StoreErrorKind};
+use gnoma_core::{
+    json_value::json,
+    store::{SessionStore as _, StoreErrorKind},
+};
 use gnoma_host::{
     Project, clock,
     past::{Past, nothing_kept},
 };
 use gnoma_store::{Opened, Rescued, Store};
-use serde_json::json;
 
 use crate::{
     commands::common::{print_json, show},

@@ -3,10 +3,10 @@
 use anyhow::Result;
 use gnoma_core::{
     Content, Message, ResultPart, Role,
+    json_value::json,
     store::{Entry, Record, SessionFacts},
 };
 use gnoma_host::{Project, clock, past::Past};
-use serde_json::json;
 
 use super::tree;
 use crate::{

@@ -3,10 +3,9 @@
 use std::{fs, path::Path};
 
 use anyhow::Result;
-use gnoma_core::{Usage, store::SessionFacts};
+use gnoma_core::{Usage, json_value::json, store::SessionFacts};
 use gnoma_host::{Project, clock, past::Past};
 use gnoma_store::checkpoint::Workspace;
-use serde_json::json;
 
 use crate::{
     commands::common::{print_json, show},

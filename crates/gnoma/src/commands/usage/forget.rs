@@ -1,12 +1,12 @@
 //! `gnoma usage forget`: removes the details of calls, after a question.
 
 use anyhow::Result;
+use gnoma_core::json_value::json;
 use gnoma_host::{
     HostError, Project,
     past::refuse_in_incognito,
     usage::{self, Since},
 };
-use serde_json::json;
 
 use super::view::count_calls;
 use crate::{

@@ -26,12 +26,15 @@ mod web;
 
 use std::{path::Path, process::ExitCode};
 
+use anyhow::{Context as _, Result};
 use clap::Parser;
+use futures_util::future::LocalBoxFuture;
 use gnoma_sandbox::launcher;
 
 use crate::{
     args::{Args, LineAnswer},
     environment::ProcessEnvironment,
+    report::Exit,
 };
 
 fn main() -> ExitCode {
@@ -48,40 +51,39 @@ fn main() -> ExitCode {
     }
     let line = args::rewrite_line(&line).unwrap_or(line);
     if let Some(words) = claude::words(&line) {
-        return logged(None, |around| of_runtime(claude::run(words, around)));
+        return run(None, |around| Box::pin(claude::run(words, around)));
     }
     if let Some(words) = codex::words(&line) {
-        return logged(None, |around| of_runtime(codex::run(words, around)));
+        return run(None, |around| Box::pin(codex::run(words, around)));
     }
     let args = match Args::try_parse_from(&line) {
         Ok(args) => args,
         Err(error) => return report::usage(&error, &line),
     };
     let log = args.turn.log.clone();
-    logged(log.as_deref(), |around| of_runtime(commands::run(args, around)))
+    run(log.as_deref(), |around| Box::pin(commands::run(args, around)))
 }
 
-/// Does `work` in this process's environment, with a debug log if the command line or the environment asks for one.
-fn logged(log: Option<&Path>, work: impl FnOnce(&ProcessEnvironment) -> ExitCode) -> ExitCode {
+/// Runs a command in this process's environment, with a debug log if the command line or the environment asks for one.
+fn run(
+    log: Option<&Path>,
+    command: impl FnOnce(&ProcessEnvironment) -> LocalBoxFuture<'_, Result<Exit>>,
+) -> ExitCode {
     let around = ProcessEnvironment::of_process();
-    match debugging::start(log, &around) {
-        Ok(()) => work(&around),
-        Err(error) => ExitCode::from(report::failure(&error.into()).code()),
-    }
+    let exit = match debugging::start(log, &around) {
+        Ok(()) => block_on(command(&around)),
+        Err(error) => Err(error.into()),
+    };
+    ExitCode::from(exit.unwrap_or_else(|error| report::failure(&error)).code())
 }
 
-/// Runs what the command line asks for.
-fn of_runtime(work: impl Future<Output = anyhow::Result<report::Exit>>) -> ExitCode {
+/// Waits for a command to end. It is boxed, so that this and the runtime are compiled once for all commands.
+fn block_on(command: LocalBoxFuture<'_, Result<Exit>>) -> Result<Exit> {
     // One thread is enough: a session waits for the network or for a process nearly all the time.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let exit = match runtime {
-        Err(error) => report::failure(&anyhow::Error::new(error).context("cannot start")),
-        Ok(runtime) => {
-            let exit = runtime.block_on(work);
-            // Whatever still blocks (a question on the terminal) must not hold up the end.
-            runtime.shutdown_background();
-            exit.unwrap_or_else(|error| report::failure(&error))
-        }
-    };
-    ExitCode::from(exit.code())
+    let runtime = runtime.context("cannot start")?;
+    let exit = runtime.block_on(command);
+    // Whatever still blocks (a question on the terminal) must not hold up the end.
+    runtime.shutdown_background();
+    exit
 }

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use gnoma_core::Secret;
+use futures_util::future::LocalBoxFuture;
+use gnoma_core::{Secret, json_value::json};
 use gnoma_extend::mcp::{self, ChangedTool, ServerOrigin, ServerState, Servers, Standing};
 use gnoma_host::{Folders as _, HostError, Project, mcp as servers};
-use serde_json::json;
 
 use super::common::{print, print_json, project};
 use crate::{
@@ -20,21 +20,22 @@ pub(crate) async fn run(
     args: &TurnArgs,
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
-    if matches!(what, McpSub::Serve) {
-        return super::mcp_serve::run(args, around).await;
+    if let McpSub::Serve = what {
+        return Box::pin(super::mcp_serve::run(args, around)).await;
     }
-    let project = project(args, around)?;
-    match what {
+    let project = &project(args, around)?;
+    let command: LocalBoxFuture<'_, Result<Exit>> = match what {
         // It is served above.
-        McpSub::Serve => Ok(Exit::Done),
-        McpSub::List { offline, json } => list(&project, *offline, *json).await,
-        McpSub::Test { name } => test(&project, name).await,
-        McpSub::Approve { name } => approve(&project, name).await,
-        McpSub::Add(new) => add(&project, new),
-        McpSub::Remove { name } => remove(&project, name),
-        McpSub::Login { name, forget } => super::mcp_login::run(&project, name, *forget).await,
-        McpSub::Conformance { url } => conformance(&project, url).await,
-    }
+        McpSub::Serve => return Ok(Exit::Done),
+        McpSub::List { offline, json } => Box::pin(list(project, *offline, *json)),
+        McpSub::Test { name } => Box::pin(test(project, name)),
+        McpSub::Approve { name } => Box::pin(approve(project, name)),
+        McpSub::Add(new) => return add(project, new),
+        McpSub::Remove { name } => return remove(project, name),
+        McpSub::Login { name, forget } => Box::pin(super::mcp_login::run(project, name, *forget)),
+        McpSub::Conformance { url } => Box::pin(conformance(project, url)),
+    };
+    command.await
 }
 
 /// Connects to a server of the conformance suite and calls all that it has. Its scenario comes by the

@@ -38,6 +38,7 @@ mod usage;
 mod web;
 
 use anyhow::Result;
+use futures_util::future::LocalBoxFuture;
 use gnoma_host::HostError;
 
 pub(crate) use self::common::{print, print_data};
@@ -49,71 +50,77 @@ use crate::{
 };
 
 /// Does what `args` say.
+///
+/// Each command's future is boxed: as parts of this one they are compiled into one function of 90 KB.
 pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit> {
     refuse_words(&args, around)?;
-    let turn = args.turn;
-    match args.command {
-        None => ask::run(&turn, around).await,
-        Some(Sub::Demo) => demo::run(around).await,
+    let turn = &args.turn;
+    let command: LocalBoxFuture<'_, Result<Exit>> = match &args.command {
+        None => Box::pin(ask::run(turn, around)),
+        Some(Sub::Demo) => Box::pin(demo::run(around)),
         Some(Sub::Providers { what: None | Some(ProvidersSub::List) }) => {
-            providers::run(&turn, around).await
+            Box::pin(providers::run(turn, around))
         }
         Some(Sub::Providers { what: Some(ProvidersSub::Add(new)) }) => {
-            add_provider::run(&new, &turn, around).await
+            Box::pin(add_provider::run(new, turn, around))
         }
         Some(Sub::Providers { what: Some(ProvidersSub::Remove { name }) }) => {
-            providers::remove(&name, &turn, around)
+            return providers::remove(name, turn, around);
         }
         Some(Sub::Models { name, json }) => {
             // Other groups of commands have `list`.
             let name = name.as_deref().filter(|name| !matches!(*name, "list" | "ls"));
-            router::models(name, json, &turn, around).await
+            Box::pin(router::models(name, *json, turn, around))
         }
-        Some(Sub::Config { what }) => config::run(&what, &turn, around),
+        Some(Sub::Config { what }) => return config::run(what, turn, around),
         Some(Sub::Trust { folder, yes, revoke, list }) => {
-            let wanted = if list {
+            let wanted = if *list {
                 trust::TrustRequest::List
-            } else if revoke {
+            } else if *revoke {
                 trust::TrustRequest::Revoke
             } else {
-                trust::TrustRequest::Trust { is_confirmed: yes }
+                trust::TrustRequest::Trust { is_confirmed: *yes }
             };
-            trust::run(folder, wanted, &turn, around)
+            return trust::run(folder.clone(), wanted, turn, around);
         }
-        Some(Sub::Skills { what }) => extend::skills(&what, &turn, around),
-        Some(Sub::Agents { what: AgentsSub::List }) => extend::agents(&turn, around),
-        Some(Sub::Extensions) => extend::all(&turn, around),
-        Some(Sub::Task { what }) => task::run(&what, &turn, around).await,
-        Some(Sub::Import { from, write }) => import::run(from, write, &turn, around),
-        Some(Sub::Plugin { what }) => plugin::run(&what, &turn, around),
-        Some(Sub::Mcp { what }) => mcp::run(&what, &turn, around).await,
-        Some(Sub::Guard { what }) => guard::run(&what, &turn, around).await,
-        Some(Sub::Sessions { what }) => sessions::run(what, &turn, around).await,
-        Some(Sub::Rewind(how)) => rewind::run(&how, &turn, around).await,
-        Some(Sub::Redo(which)) => rewind::redo(&which, &turn, around).await,
-        Some(Sub::Changes(what)) => changes::run(&what, &turn, around).await,
-        Some(Sub::Route(what)) => route::run(&what, &turn, around).await,
-        Some(Sub::Router { what }) => router::run(&what, &turn, around).await,
-        Some(Sub::Usage(wanted)) => usage::run(&wanted, &turn, around).await,
+        Some(Sub::Skills { what }) => return extend::skills(what, turn, around),
+        Some(Sub::Agents { what: AgentsSub::List }) => return extend::agents(turn, around),
+        Some(Sub::Extensions) => return extend::all(turn, around),
+        Some(Sub::Task { what }) => Box::pin(task::run(what, turn, around)),
+        Some(Sub::Import { from, write }) => return import::run(*from, *write, turn, around),
+        Some(Sub::Plugin { what }) => return plugin::run(what, turn, around),
+        Some(Sub::Mcp { what }) => Box::pin(mcp::run(what, turn, around)),
+        Some(Sub::Guard { what }) => Box::pin(guard::run(what, turn, around)),
+        Some(Sub::Sessions { what }) => Box::pin(sessions::run(what, turn, around)),
+        Some(Sub::Rewind(how)) => Box::pin(rewind::run(how, turn, around)),
+        Some(Sub::Redo(which)) => Box::pin(rewind::redo(which, turn, around)),
+        Some(Sub::Changes(what)) => Box::pin(changes::run(what, turn, around)),
+        Some(Sub::Route(what)) => Box::pin(route::run(what, turn, around)),
+        Some(Sub::Router { what }) => Box::pin(router::run(what, turn, around)),
+        Some(Sub::Usage(wanted)) => Box::pin(usage::run(wanted, turn, around)),
         Some(Sub::Serve { idle_exit, replace, http }) => {
-            serve::run(idle_exit, replace, http, &turn, around).await
+            Box::pin(serve::run(*idle_exit, *replace, *http, turn, around))
         }
         Some(Sub::Web { port, lan, new_links }) => {
-            web::run(web::PageOptions { port, lan, new_links }, &turn, around).await
+            let page = web::PageOptions { port: *port, lan: *lan, new_links: *new_links };
+            Box::pin(web::run(page, turn, around))
         }
-        Some(Sub::Acp { setup }) => acp::run(setup, &turn, around).await,
-        Some(Sub::Ci { what }) => ci::run(&what, &turn, around).await,
-        Some(Sub::Attach { session }) => attach::run(session.as_deref(), &turn, around).await,
-        Some(Sub::Ps { json }) => ps::run(json, around).await,
-        Some(Sub::Protocol { schema, openapi }) => protocol::run(schema, openapi),
+        Some(Sub::Acp { setup }) => Box::pin(acp::run(*setup, turn, around)),
+        Some(Sub::Ci { what }) => Box::pin(ci::run(what, turn, around)),
+        Some(Sub::Attach { session }) => Box::pin(attach::run(session.as_deref(), turn, around)),
+        Some(Sub::Ps { json }) => Box::pin(ps::run(*json, around)),
+        Some(Sub::Protocol { schema, openapi }) => return protocol::run(*schema, *openapi),
         // On its own it never comes here: its options are not gnoma's.
-        Some(Sub::Claude { .. }) => Err(HostError::usage(late("claude")).into()),
-        Some(Sub::Codex { .. }) => Err(HostError::usage(late("codex")).into()),
-        Some(Sub::Doctor { bundle }) => doctor::run(bundle.as_deref(), &turn, around).await,
-        Some(Sub::Update) => update::run(around),
-        Some(Sub::Man { command, dir }) => man::run(command.as_deref(), dir.as_deref(), around),
-        Some(Sub::Completions { shell }) => completions::run(shell),
-    }
+        Some(Sub::Claude { .. }) => return Err(HostError::usage(late("claude")).into()),
+        Some(Sub::Codex { .. }) => return Err(HostError::usage(late("codex")).into()),
+        Some(Sub::Doctor { bundle }) => Box::pin(doctor::run(bundle.as_deref(), turn, around)),
+        Some(Sub::Update) => return update::run(around),
+        Some(Sub::Man { command, dir }) => {
+            return man::run(command.as_deref(), dir.as_deref(), around);
+        }
+        Some(Sub::Completions { shell }) => return completions::run(*shell),
+    };
+    command.await
 }
 
 /// What is said where the command of another program is not the first word.

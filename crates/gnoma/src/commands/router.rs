@@ -9,6 +9,7 @@ mod stats;
 use std::io::{self, BufRead, Write};
 
 use anyhow::{Context, Result};
+use futures_util::future::LocalBoxFuture;
 use gnoma_router::replay::Replay;
 
 use super::common::project;
@@ -26,24 +27,21 @@ pub(super) async fn run(
     if let RouterSub::Replay = what {
         return replay();
     }
-    let project = project(args, around)?;
-    match what {
-        RouterSub::Stats { json } => stats::run(&project, *json).await,
-        RouterSub::Arms { json } => arms::run(&project, None, *json).await,
+    let project = &project(args, around)?;
+    let command: LocalBoxFuture<'_, Result<Exit>> = match what {
+        RouterSub::Stats { json } => Box::pin(stats::run(project, *json)),
+        RouterSub::Arms { json } => Box::pin(arms::run(project, None, *json)),
         RouterSub::Pools { redate, accept_loss, json } => {
-            if *accept_loss {
-                pools::accept_loss(&project).await?;
-            }
-            if *redate {
-                pools::redate(&project).await?;
-            }
-            pools::run(&project, *json).await
+            Box::pin(pools::run(project, *redate, *accept_loss, *json))
         }
-        RouterSub::Reset { yes, json } => keep::reset(&project, *yes, *json, around).await,
-        RouterSub::Export { json: _ } => keep::export(&project),
-        RouterSub::Import { file, replace, json } => keep::import(&project, file, *replace, *json),
-        RouterSub::Replay => replay(),
-    }
+        RouterSub::Reset { yes, json } => Box::pin(keep::reset(project, *yes, *json, around)),
+        RouterSub::Export { json: _ } => return keep::export(project),
+        RouterSub::Import { file, replace, json } => {
+            return keep::import(project, file, *replace, *json);
+        }
+        RouterSub::Replay => return replay(),
+    };
+    command.await
 }
 
 /// Lists the models; with `name` those alone that have it in theirs.

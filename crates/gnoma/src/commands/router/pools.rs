@@ -5,11 +5,12 @@ use std::time::Duration;
 use anyhow::Result;
 use gnoma_core::{
     duration,
+    json_value::json,
     ledger::{Level, Unit, Window},
 };
 use gnoma_engine::Routes;
 use gnoma_router::{health::Resting, pool::Pool};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::money::money;
 use gnoma_host::{Project, clock, past::refuse_in_incognito, preview, routing};
@@ -27,7 +28,18 @@ const MONEY_MISSING: &str = "\nnot all spending could be recovered from a damage
      --accept-loss\n";
 const SECOND_MS: u64 = 1_000;
 
-pub(super) async fn run(project: &Project, json: bool) -> Result<Exit> {
+pub(super) async fn run(
+    project: &Project,
+    redates: bool,
+    accepts_loss: bool,
+    json: bool,
+) -> Result<Exit> {
+    if accepts_loss {
+        accept_loss(project).await?;
+    }
+    if redates {
+        redate(project).await?;
+    }
     let ready = preview::ready(project, None).await?;
     let levels = preview::levels(project, &ready.routes).await;
     let (rests, now_ms) = (ready.routes.rests(), clock::now_ms());
@@ -61,7 +73,7 @@ pub(super) async fn run(project: &Project, json: bool) -> Result<Exit> {
 
 /// Counts as taken now what a clock that was wrongly ahead dated in the future: it would keep limits
 /// full until then. Asked for by hand, since only a person knows which clock was right.
-pub(super) async fn redate(project: &Project) -> Result<()> {
+async fn redate(project: &Project) -> Result<()> {
     refuse_in_incognito(project, "router pools --redate")?;
     let moved = if routing::has_ledger(project) {
         let ledger = routing::ledger(project);
@@ -75,7 +87,7 @@ pub(super) async fn redate(project: &Project) -> Result<()> {
 }
 
 /// Goes on with what a damaged ledger still told. Asked for by hand: what is missing was somebody's money.
-pub(super) async fn accept_loss(project: &Project) -> Result<()> {
+async fn accept_loss(project: &Project) -> Result<()> {
     refuse_in_incognito(project, "router pools --accept-loss")?;
     let ledger = routing::ledger(project);
     let accepted = ledger.accept_loss().await.map_err(|error| anyhow::anyhow!(error.sentence))?;

@@ -7,13 +7,16 @@ use std::{
 };
 
 use anyhow::Result;
-use gnoma_core::store::{SessionFacts, SessionStore as _};
+use gnoma_core::{
+    json_value::json,
+    store::{SessionFacts, SessionStore as _},
+};
 use gnoma_host::{HostError, Project, clock, past::Past};
 use gnoma_store::{
     ImportOutcome,
     import::{self, Source},
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{
     args::Foreign,
@@ -30,12 +33,12 @@ const SNIFFED_BYTES: u64 = 64 << 10;
 
 pub(super) async fn run(
     project: &Project,
-    path: &Path,
+    path: PathBuf,
     from: Option<Foreign>,
     all: bool,
     json: bool,
 ) -> Result<Exit> {
-    let found = find(path, from.map(source))?;
+    let found = find(&path, from.map(source))?;
     let past = Past::make(project)?;
     // Whoever names a file means it, also when the project was elsewhere then.
     let any_project = all || path.is_file();

@@ -13,6 +13,7 @@ mod stats;
 mod tree;
 
 use anyhow::Result;
+use futures_util::future::LocalBoxFuture;
 use gnoma_host::past::refuse_in_incognito;
 
 use super::common::project;
@@ -23,34 +24,37 @@ use crate::{
 };
 
 pub(super) async fn run(
-    what: SessionsSub,
+    what: &SessionsSub,
     args: &TurnArgs,
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
-    let project = project(args, around)?;
-    if let Some(command) = writing(&what) {
-        refuse_in_incognito(&project, command)?;
+    let project = &project(args, around)?;
+    if let Some(command) = writing(what) {
+        refuse_in_incognito(project, command)?;
     }
-    match what {
-        SessionsSub::List { max, json } => list::run(&project, max, json).await,
+    let command: LocalBoxFuture<'_, Result<Exit>> = match what {
+        SessionsSub::List { max, json } => Box::pin(list::run(project, *max, *json)),
         SessionsSub::Show { id, full, json } => {
-            show::run(&project, id.as_deref(), full, json).await
+            Box::pin(show::run(project, id.as_deref(), *full, *json))
         }
         SessionsSub::Search { words, max, json } => {
-            search::run(&project, &words.join(" "), max, json).await
+            Box::pin(search::run(project, words.join(" "), *max, *json))
         }
-        SessionsSub::Fork { id, at, json } => fork::run(&project, id.as_deref(), at, json).await,
-        SessionsSub::Rename { id, title } => rename::run(&project, &id, &title.join(" ")).await,
+        SessionsSub::Fork { id, at, json } => {
+            Box::pin(fork::run(project, id.as_deref(), *at, *json))
+        }
+        SessionsSub::Rename { id, title } => Box::pin(rename::run(project, id, title.join(" "))),
         SessionsSub::Export { id, format, output } => {
-            export::run(&project, id.as_deref(), format, output.as_deref(), around).await
+            Box::pin(export::run(project, id.as_deref(), *format, output.as_deref(), around))
         }
         SessionsSub::Import { path, from, all, json } => {
-            import::run(&project, &around.cwd.join(path), from, all, json).await
+            Box::pin(import::run(project, around.cwd.join(path), *from, *all, *json))
         }
-        SessionsSub::Delete { ids, yes } => delete::run(&project, &ids, yes, around).await,
-        SessionsSub::Repair { json } => repair::run(&project, json).await,
-        SessionsSub::Stats { json } => stats::run(&project, json).await,
-    }
+        SessionsSub::Delete { ids, yes } => Box::pin(delete::run(project, ids, *yes, around)),
+        SessionsSub::Repair { json } => Box::pin(repair::run(project, *json)),
+        SessionsSub::Stats { json } => Box::pin(stats::run(project, *json)),
+    };
+    command.await
 }
 
 /// The command, where it stores something. Forgetting does not.

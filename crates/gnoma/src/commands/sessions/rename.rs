@@ -5,7 +5,7 @@ use gnoma_host::{Project, sessions};
 
 use crate::{commands::common::show, report::Exit};
 
-pub(super) async fn run(project: &Project, id: &str, title: &str) -> Result<Exit> {
-    let (id, title) = sessions::rename(project, id, title).await?;
+pub(super) async fn run(project: &Project, id: &str, title: String) -> Result<Exit> {
+    let (id, title) = sessions::rename(project, id, &title).await?;
     show(&format!("renamed {id} to `{title}`\n"))
 }

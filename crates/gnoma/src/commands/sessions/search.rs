@@ -1,9 +1,8 @@
 //! `gnoma sessions search`: where words were said.
 
 use anyhow::Result;
-use gnoma_core::store::Hit;
+use gnoma_core::{json_value::json, store::Hit};
 use gnoma_host::{Project, clock, sessions};
-use serde_json::json;
 
 use crate::{
     commands::common::{print_json, show},
@@ -11,8 +10,8 @@ use crate::{
     table,
 };
 
-pub(super) async fn run(project: &Project, words: &str, max: usize, json: bool) -> Result<Exit> {
-    let found = sessions::search(project, words, max).await?;
+pub(super) async fn run(project: &Project, words: String, max: usize, json: bool) -> Result<Exit> {
+    let found = sessions::search(project, &words, max).await?;
     if json {
         return print_json(&json!(found));
     }

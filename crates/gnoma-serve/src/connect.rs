@@ -20,7 +20,10 @@ use tokio::{
     time::timeout,
 };
 
-use crate::{codec, server::first_line};
+use crate::{
+    codec,
+    server::{first_line, spawn},
+};
 
 /// How long a server may take to answer the first line.
 const GREETING_PATIENCE: Duration = Duration::from_secs(3);
@@ -64,8 +67,8 @@ pub async fn connect(socket: &Path, program: &str, client: &str) -> Result<Clien
     let (client, Peer { requests, messages }) = Client::pair();
     let (input, output) = stream.into_split();
     let mut carrier = JoinSet::new();
-    carrier.spawn(write(output, requests, messages.downgrade()));
-    carrier.spawn(read(input, reader, lines, messages));
+    spawn(&mut carrier, Box::pin(write(output, requests, messages.downgrade())));
+    spawn(&mut carrier, Box::pin(read(input, reader, lines, messages)));
     Ok(client.carried_by(carrier))
 }
 

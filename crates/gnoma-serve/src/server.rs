@@ -5,6 +5,7 @@ use std::{io, sync::Arc, time::Duration};
 use gnoma_core::{
     lines::{Line, LineReader},
     protocol::{Client, Greeting, Hello, Reply, RequestError, RequestErrorKind, ServerMessage},
+    tool::BoxFuture,
 };
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -43,10 +44,11 @@ pub async fn serve(listener: &UnixListener, server: Arc<dyn Server>) {
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) if connections.len() < MAX_CONNECTIONS => {
                     let server = Arc::clone(&server);
-                    connections.spawn(async move {
+                    let attending = async move {
                         // A client that leaves in the middle is its own affair.
                         let _left = attend(stream, &*server).await;
-                    });
+                    };
+                    spawn(&mut connections, Box::pin(attending));
                 }
                 Ok((stream, _)) => turn_away(&stream),
                 Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
@@ -54,6 +56,11 @@ pub async fn serve(listener: &UnixListener, server: Arc<dyn Server>) {
             Some(_) = connections.join_next() => (),
         }
     }
+}
+
+/// Runs a task. It is boxed: the runtime is compiled once for each type that it runs.
+pub(crate) fn spawn(tasks: &mut JoinSet<()>, task: BoxFuture<'static, ()>) {
+    tasks.spawn(task);
 }
 
 async fn attend(mut stream: UnixStream, server: &dyn Server) -> io::Result<()> {
@@ -130,7 +137,7 @@ async fn carry(
     let (errors, mut unreadable) = tokio::sync::mpsc::channel(1);
     let (requests, mut messages) = client.split();
     let mut reading = JoinSet::new();
-    reading.spawn(read(input, reader, lines, requests, errors));
+    spawn(&mut reading, Box::pin(read(input, reader, lines, requests, errors)));
     let mut out = Vec::new();
     loop {
         let message = tokio::select! {

@@ -2,6 +2,7 @@
 
 use std::{collections::VecDeque, convert::Infallible, sync::Arc};
 
+use futures_util::FutureExt as _;
 use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
@@ -32,7 +33,8 @@ pub async fn serve(listener: &TcpListener, site: Arc<dyn Site>, access: Arc<Acce
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) if open.make_room() => {
                     let admission = Admission::default();
-                    let attending = attend(stream, handler.clone(), admission.clone());
+                    // Boxed: the runtime is compiled once for each type that it runs.
+                    let attending = attend(stream, handler.clone(), admission.clone()).boxed();
                     open.0.push_back((connections.spawn(attending), admission));
                 }
                 // One too many: it is closed.

@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::FutureExt as _;
 use gnoma_core::{
     Content, Event, Role,
     json_value::json,
@@ -154,7 +155,7 @@ impl Talks {
             asked: None,
             said: None,
         };
-        state.following.spawn(following.run(wanted));
+        state.following.spawn(following.run(wanted).boxed());
         state.uses += 1;
         let used = state.uses;
         state.talks.insert(session.clone(), Talk { requests, seen, said: 0, used });

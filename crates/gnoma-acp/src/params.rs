@@ -1,9 +1,12 @@
 //! The parameters of all methods. Each method takes those that it needs; what else there is is passed
 //! over.
 
-use std::{collections::BTreeMap, fmt, marker::PhantomData, path::PathBuf};
+use std::{fmt, marker::PhantomData, path::PathBuf};
 
-use gnoma_core::protocol::{ClientServer, Environment, ServerAddress};
+use gnoma_core::{
+    protocol::{ClientServer, Environment, ServerAddress},
+    sort,
+};
 use serde::{
     Deserialize, Deserializer,
     de::{self, IgnoredAny, SeqAccess, Visitor},
@@ -259,7 +262,7 @@ fn tool_name(name: &str) -> String {
 
 fn variables(pairs: Vec<NameValue>) -> Environment {
     let pairs = pairs.into_iter().map(|NameValue { name, value }| (name, value));
-    Environment::new(pairs.collect::<BTreeMap<_, _>>())
+    Environment::new(sort::to_map(pairs))
 }
 
 #[cfg(test)]

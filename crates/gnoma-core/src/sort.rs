@@ -4,7 +4,10 @@
 //! Lists that a person would read are sorted as quickly by their numbers, and the program is a third of a
 //! megabyte smaller. Hot paths use the standard library's.
 
-use std::cmp::Ordering;
+use std::{
+    cmp::Ordering,
+    collections::{BTreeMap, BTreeSet},
+};
 
 /// Sorts by a comparison; what is equal keeps its order.
 pub fn by<T>(items: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) {
@@ -23,6 +26,20 @@ pub fn by_key<T, K: Ord>(items: &mut [T], mut key: impl FnMut(&T) -> K) {
 /// Sorts; what is equal keeps its order.
 pub fn sort<T: Ord>(items: &mut [T]) {
     by(items, T::cmp);
+}
+
+/// Collects entries into a map. The standard library's `collect` sorts them first; this inserts one after the other.
+pub fn to_map<K: Ord, V>(entries: impl IntoIterator<Item = (K, V)>) -> BTreeMap<K, V> {
+    let mut map = BTreeMap::new();
+    map.extend(entries);
+    map
+}
+
+/// Collects items into a set, as [`to_map`] does.
+pub fn to_set<T: Ord>(items: impl IntoIterator<Item = T>) -> BTreeSet<T> {
+    let mut set = BTreeSet::new();
+    set.extend(items);
+    set
 }
 
 /// The numbers of `count` items in their order.

@@ -5,7 +5,7 @@ use std::{
     path::PathBuf,
 };
 
-use gnoma_core::protocol::Environment;
+use gnoma_core::{protocol::Environment, sort};
 
 /// Environment, folders and terminals as the program found them when it started.
 #[derive(Clone)]
@@ -36,7 +36,7 @@ impl ProcessEnvironment {
         };
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         Self {
-            environment: Environment::new(std::env::vars_os().filter_map(text).collect()),
+            environment: Environment::new(sort::to_map(std::env::vars_os().filter_map(text))),
             line: std::env::args_os().filter_map(|word| word.into_string().ok()).collect(),
             cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
             stdin_is_terminal: stdin().is_terminal(),

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, ops::Range};
 
-use gnoma_core::Price;
+use gnoma_core::{Price, sort};
 use serde::Deserialize;
 use toml::{Spanned, value::Datetime};
 
@@ -57,8 +57,8 @@ impl Overlay {
     /// Like [`of_provider`](super::of_provider), with the user's models.
     #[must_use]
     pub fn of_provider(&self, provider: &str) -> Vec<ListedModel> {
-        let mut models: BTreeMap<String, ListedModel> =
-            SHIPPED.models(provider).map(|model| (model.id.clone(), model)).collect();
+        let mut models =
+            sort::to_map(SHIPPED.models(provider).map(|model| (model.id.clone(), model)));
         models.extend(
             self.models
                 .get(provider)

@@ -6,6 +6,7 @@ use gnoma_config::settings::McpServer;
 use gnoma_core::{
     RawJson, Secret,
     protocol::{Overrides, SessionSpec, Start},
+    sort,
 };
 use gnoma_extend::{
     hooks::{Callback, Callbacks, MAX_CALLBACKS},
@@ -133,7 +134,7 @@ fn secrets(fields: Option<&Value>) -> BTreeMap<String, Secret<String>> {
         Value::String(text) => Some((name, Secret::new(text))),
         _ => None,
     };
-    fields.into_iter().filter_map(one).collect()
+    sort::to_map(fields.into_iter().filter_map(one))
 }
 
 /// The hooks of an `initialize` request; and what is not done, a sentence each.

@@ -8,13 +8,13 @@ use tokio::process::Child;
 pub(crate) struct ProcessGroup(Option<Pid>);
 
 impl ProcessGroup {
-    /// The group that a program leads, unless it was waited for.
-    pub(crate) fn led_by(child: &Child) -> Self {
+    /// Returns the group that a program leads; none if the program was waited for.
+    pub(crate) fn with_leader(child: &Child) -> Self {
         let id = child.id().and_then(|id| i32::try_from(id).ok());
         Self(id.and_then(Pid::from_raw))
     }
 
-    /// The number of the group's leader.
+    /// Returns the number of the leader's process.
     pub(crate) fn id(&self) -> Option<i32> {
         self.0.map(|pid| pid.as_raw_nonzero().get())
     }

@@ -91,7 +91,7 @@ impl PipedHook {
             writing
                 .spawn(async move { pipe.write_all(input.as_bytes()).await.unwrap_or_default() });
         }
-        let group = ProcessGroup::led_by(&child);
+        let group = ProcessGroup::with_leader(&child);
         Ok(Self { child, stdout, stderr, reading, _writing: writing, _group: group })
     }
 

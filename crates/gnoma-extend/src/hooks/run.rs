@@ -250,7 +250,7 @@ impl HookWorker {
             waiting,
             folder,
             _reading: reading,
-            _group: ProcessGroup::led_by(&child),
+            _group: ProcessGroup::with_leader(&child),
             _child: child,
         })
     }

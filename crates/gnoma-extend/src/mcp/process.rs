@@ -242,7 +242,7 @@ pub fn start(
     reading.spawn(boxed(keep(errors, stderr.clone())));
     let unasked = Arc::new(AtomicU64::new(0));
     let process = Process {
-        group: ProcessGroup::led_by(&child),
+        group: ProcessGroup::with_leader(&child),
         _child: child,
         _walls: walls,
         reading,

@@ -259,7 +259,7 @@ fn tool_name(name: &str) -> String {
 
 fn variables(pairs: Vec<NameValue>) -> Environment {
     let pairs = pairs.into_iter().map(|NameValue { name, value }| (name, value));
-    Environment::new(gnoma_core::sort::map(pairs))
+    Environment::new(gnoma_core::sort::to_map(pairs))
 }
 
 #[cfg(test)]

@@ -236,7 +236,7 @@ impl Report {
     pub(crate) fn unset_in(&self, table: &str) -> BTreeMap<String, String> {
         let within = KeyPath::dotted(table);
         let keys = self.unset.iter().filter(|(key, _)| key.is_within(&within));
-        gnoma_core::sort::map(
+        gnoma_core::sort::to_map(
             keys.filter_map(|(key, variable)| {
                 Some((key.last_name()?.to_owned(), variable.clone()))
             }),

@@ -2,11 +2,11 @@
 
 use std::{
     collections::BTreeMap,
-    fs::File,
-    io::{self, Read as _},
     path::{Path, PathBuf},
     sync::Arc,
 };
+
+use gnoma_core::{bounded_file, home};
 
 use crate::{
     env::{self, Environment},
@@ -56,10 +56,7 @@ impl Sources {
     /// configuration folder, not where somebody else's files may be.
     fn placed(&self, path: &Path) -> PathBuf {
         let home = self.env.get("HOME").map(Path::new).filter(|home| home.is_absolute());
-        match (path.strip_prefix("~"), home) {
-            (Ok(below), Some(home)) => home.join(below),
-            _ => self.config_dir.join(path),
-        }
+        home::expand(path, home, &self.config_dir)
     }
 }
 
@@ -306,15 +303,7 @@ impl Loader<'_> {
 
 /// Why a file cannot be one with certificate authorities.
 fn unusable_ca(path: &Path) -> Option<&'static str> {
-    let read = || -> io::Result<Vec<u8>> {
-        if !path.metadata()?.is_file() {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
-        let mut text = Vec::new();
-        File::open(path)?.take(MAX_CA_BYTES).read_to_end(&mut text)?;
-        Ok(text)
-    };
-    match read() {
+    match bounded_file::read_start(path, MAX_CA_BYTES) {
         Err(_) => Some("it names no file that can be read"),
         Ok(text) if text.windows(PEM.len()).any(|window| window == PEM) => None,
         Ok(_) => Some("the file has no certificate in PEM"),

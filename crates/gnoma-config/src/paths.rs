@@ -1,11 +1,13 @@
 //! Where configuration lies, and reading it.
 
 use std::{
-    fs::{File, Metadata},
-    io::{self, Read as _},
+    fs::Metadata,
+    io,
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
 };
+
+use gnoma_core::bounded_file;
 
 /// Largest configuration file that is read.
 pub const MAX_CONFIG_BYTES: u64 = 256 * 1024;
@@ -80,25 +82,7 @@ pub(crate) fn file_in_place_of(folder: &Path) -> Option<&Path> {
 /// # Errors
 /// When it cannot be read, is no plain file, or is larger than [`MAX_CONFIG_BYTES`].
 pub fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    let kind = match path.metadata() {
-        Ok(kind) => kind,
-        Err(error) if is_absence(&error) => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    // A pipe would block, a device would never end.
-    if !kind.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
-    let mut content = Vec::new();
-    File::open(path)?.take(MAX_CONFIG_BYTES + 1).read_to_end(&mut content)?;
-    if content.len() as u64 > MAX_CONFIG_BYTES {
-        return Err(io::Error::other(format!("it is larger than {MAX_CONFIG_BYTES} bytes")));
-    }
-    Ok(Some(content))
-}
-
-fn is_absence(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+    bounded_file::read(path, MAX_CONFIG_BYTES)
 }
 
 #[cfg(test)]
@@ -136,6 +120,9 @@ mod tests {
         assert_eq!(read(&file).unwrap().as_deref(), Some(b"a = 1".as_slice()));
         assert_eq!(read(&file.join("below-a-file")).unwrap(), None);
         assert!(read(folder.path()).is_err());
+        let pipe = folder.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        assert_eq!(read(&pipe).unwrap_err().to_string(), "it is not a regular file");
         fs::write(&file, vec![b' '; 1 + usize::try_from(MAX_CONFIG_BYTES).unwrap()]).unwrap();
         assert!(read(&file).is_err());
     }

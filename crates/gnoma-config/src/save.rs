@@ -2,11 +2,11 @@
 //! [`crate::edit`].
 
 use std::{
-    fs::{self, Permissions},
-    io::{self, Write as _},
-    os::unix::fs::PermissionsExt as _,
+    fs, io,
     path::{Path, PathBuf},
 };
+
+use gnoma_core::private_file::FileReplacement;
 
 use crate::{
     edit::{self, Change, EditError},
@@ -16,9 +16,6 @@ use crate::{
     paths::{self, MAX_CONFIG_BYTES},
     schema::{self, Kind},
 };
-
-/// Read and written by their owner alone: new files, and those that hold a key.
-const PRIVATE: u32 = 0o600;
 
 /// What a file says before and after its change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,27 +115,22 @@ fn is_secret(change: &Change) -> bool {
 
 /// Puts the new text in the file's place: whoever reads meanwhile sees the old one or the new one.
 fn replace(path: &Path, saved: &Saved, has_key: bool) -> Result<(), SaveError> {
-    let unwritable = SaveError::Unwritable;
-    let folder = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder).map_err(unwritable)?;
-    let mode = match path.metadata() {
-        Ok(facts) if !has_key => facts.permissions(),
-        Ok(_) | Err(_) => Permissions::from_mode(PRIVATE),
-    };
-    let mut new = tempfile::NamedTempFile::new_in(folder).map_err(unwritable)?;
-    new.write_all(saved.after.as_bytes()).map_err(unwritable)?;
-    new.as_file().set_permissions(mode).map_err(unwritable)?;
-    new.as_file().sync_all().map_err(unwritable)?;
+    fs::create_dir_all(path.parent().unwrap_or(Path::new("."))).map_err(SaveError::Unwritable)?;
+    let before = path.metadata().ok().filter(|_| !has_key).map(|facts| facts.permissions());
+    let new = FileReplacement::prepare(path, saved.after.as_bytes(), before);
+    let new = new.map_err(SaveError::Unwritable)?;
     if text(path)? != saved.before {
         return Err(SaveError::ChangedMeanwhile);
     }
-    new.persist(path).map_err(|error| unwritable(error.error))?;
-    Ok(())
+    new.commit().map_err(SaveError::Unwritable)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::{
+        fs::Permissions,
+        os::unix::fs::{PermissionsExt as _, symlink},
+    };
 
     use super::*;
 

@@ -389,13 +389,15 @@ impl Provider {
 
 fn map<T>(layers: &Merged, key: &str, read: impl Fn(&Value) -> Option<T>) -> BTreeMap<String, T> {
     let entries = layers.table(key);
-    gnoma_core::sort::map(entries.filter_map(|(name, value)| Some((name.to_owned(), read(value)?))))
+    gnoma_core::sort::to_map(
+        entries.filter_map(|(name, value)| Some((name.to_owned(), read(value)?))),
+    )
 }
 
 /// The tables of a table, by name.
 fn tables<T>(layers: &Merged, key: &str, read: impl Fn(&Section<'_>) -> T) -> BTreeMap<String, T> {
     let all = Section::at(layers, key);
-    gnoma_core::sort::map(
+    gnoma_core::sort::to_map(
         layers.names(key).into_iter().map(|name| (name.to_owned(), read(&all.named(name)))),
     )
 }

@@ -7,9 +7,10 @@
 use std::{
     collections::BTreeMap,
     fs, io,
-    io::Write as _,
     path::{Path, PathBuf},
 };
+
+use gnoma_core::private_file;
 
 use crate::{finding::system_words, guard::FileTrust, paths, pin::pin, text::quote};
 
@@ -142,17 +143,8 @@ impl Store {
     }
 
     fn write(&self) -> Result<(), TrustError> {
-        self.write_whole().map_err(|cause| TrustError::Write { path: self.path.clone(), cause })
-    }
-
-    fn write_whole(&self) -> io::Result<()> {
-        let folder = self.path.parent().unwrap_or(Path::new("."));
-        create_private(folder)?;
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
-        file.write_all(self.render().as_bytes())?;
-        file.as_file().sync_all()?;
-        file.persist(&self.path)?;
-        Ok(())
+        private_file::replace(&self.path, self.render().as_bytes())
+            .map_err(|cause| TrustError::Write { path: self.path.clone(), cause })
     }
 
     fn render(&self) -> String {
@@ -181,25 +173,8 @@ fn key(folder: &Path) -> Result<String, TrustError> {
     real.into_os_string().into_string().map_err(|_| refuse("its name is not UTF-8".to_owned()))
 }
 
-#[cfg(unix)]
-fn create_private(folder: &Path) -> io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt as _;
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
-}
-
-#[cfg(not(unix))]
-fn create_private(folder: &Path) -> io::Result<()> {
-    fs::create_dir_all(folder)
-}
-
-#[cfg(unix)]
 fn is_exposed(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
     const WRITABLE_BY_OTHERS: u32 = 0o022;
     fs::metadata(path).is_ok_and(|kind| kind.permissions().mode() & WRITABLE_BY_OTHERS != 0)
-}
-
-#[cfg(not(unix))]
-fn is_exposed(_path: &Path) -> bool {
-    false
 }

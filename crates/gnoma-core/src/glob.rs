@@ -1,5 +1,5 @@
-//! Matches names and paths against patterns, in time that grows with pattern times name. Which characters of a
-//! pattern mean what is for those to say who read it.
+//! Matches names and paths against patterns, in time that grows with pattern times name. [`matches`] is for globs of
+//! `*` and `?`; for other dialects, [`fits`] takes the parts of a pattern that the caller has read.
 
 /// Characters of a name that a pattern may fit.
 pub const MOST_NAME_CHARS: usize = 1024;
@@ -19,6 +19,35 @@ pub enum Token {
     Folders,
     /// What follows each [`Token::Folders`].
     InFolders,
+}
+
+/// Returns whether a text matches a glob, in which `*` stands for any characters or none and `?` for any one.
+///
+/// It goes back to the last `*` alone, so that its steps are bounded by the product of the two lengths.
+#[must_use]
+pub fn matches(glob: &str, text: &str) -> bool {
+    let (mut glob, mut text) = (glob.chars(), text.chars());
+    // The glob behind the last star, and the text from where that is tried.
+    let mut last_star = None;
+    loop {
+        let rest = text.clone();
+        match (glob.next(), text.next()) {
+            (None, None) => return true,
+            (Some('*'), _) => {
+                last_star = Some((glob.clone(), rest.clone()));
+                text = rest;
+            }
+            (Some(_), None) => return false,
+            (Some(sign), Some(letter)) if sign == '?' || sign == letter => {}
+            (_, Some(_)) => match &mut last_star {
+                Some((behind, from)) => {
+                    from.next();
+                    (glob, text) = (behind.clone(), from.clone());
+                }
+                None => return false,
+            },
+        }
+    }
 }
 
 /// Whether a name fits a pattern. Walks all ways through the pattern at once; a name that is too long fits nothing.
@@ -76,5 +105,65 @@ fn enter(tokens: &[Token], at: &mut [bool], place: usize) {
             }
             Some(Token::Char(_) | Token::One | Token::InFolders) | None => return,
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What a glob means, by trying everything.
+    fn matches_slowly(glob: &[char], text: &[char]) -> bool {
+        match (glob.split_first(), text.split_first()) {
+            (None, None) => true,
+            (Some(('*', rest)), _) if matches_slowly(rest, text) => true,
+            (Some(('*', _)), Some((_, after))) => matches_slowly(glob, after),
+            (Some(('?', rest)), Some((_, after))) => matches_slowly(rest, after),
+            (Some((one, rest)), Some((other, after))) if one == other => {
+                matches_slowly(rest, after)
+            }
+            _ => false,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn globs_mean_what_trying_everything_says(glob in "[aä*?]{0,7}", text in "[aä*?]{0,8}") {
+            let chars = |text: &str| text.chars().collect::<Vec<_>>();
+            prop_assert_eq!(matches(&glob, &text), matches_slowly(&chars(&glob), &chars(&text)));
+        }
+    }
+
+    #[test]
+    fn stars_and_question_marks_stand_for_others() {
+        for (glob, text, expected) in [
+            ("fs.*", "fs.read", true),
+            ("*", "", true),
+            ("", "", true),
+            ("", "a", false),
+            ("*.read", "fs.read", true),
+            ("f*.r*d", "fs.read", true),
+            ("fs", "fs.read", false),
+            ("*x*", "fs.read", false),
+            ("?s.*", "fs.read", true),
+            ("[f]s", "fs", false),
+            (".env.*.sample", ".env.sample", false),
+            ("a*b*c", "abbc", true),
+            ("a*b*c", "acb", false),
+            ("a*a", "a", false),
+            ("a?c", "aäc", true),
+        ] {
+            assert_eq!(matches(glob, text), expected, "{glob} {text}");
+        }
+    }
+
+    #[test]
+    fn a_glob_of_many_stars_is_matched_in_few_steps() {
+        // Trying everything would take millions of steps for the first, and would not end for the second.
+        assert!(!matches(&("a*".repeat(8) + "b"), &"a".repeat(24)));
+        assert!(!matches(&("a*".repeat(1_000) + "b"), &"a".repeat(20_000)));
+        assert!(matches(&"a*".repeat(1_000), &"a".repeat(20_000)));
     }
 }

@@ -53,38 +53,20 @@ macro_rules! make_json {
     };
     (@part $value:expr) => { &$value as &dyn $crate::json_value::ToJson };
     (@fields [$($done:tt)*]) => { $crate::json_value::Fields(&[$($done)*]) };
-    (@fields [$($done:tt)*] $name:tt : null $(, $($rest:tt)*)?) => {
-        $crate::make_json!(@fields [$($done)* ($name, $crate::make_json!(@part null)),] $($($rest)*)?)
-    };
-    (@fields [$($done:tt)*] $name:tt : { $($inner:tt)* } $(, $($rest:tt)*)?) => {
-        $crate::make_json!(@fields [$($done)* ($name, $crate::make_json!(@part { $($inner)* })),] $($($rest)*)?)
-    };
-    (@fields [$($done:tt)*] $name:tt : [ $($inner:tt)* ] $(, $($rest:tt)*)?) => {
-        $crate::make_json!(@fields [$($done)* ($name, $crate::make_json!(@part [ $($inner)* ])),] $($($rest)*)?)
+    (@fields [$($done:tt)*] $name:tt : $value:tt $(, $($rest:tt)*)?) => {
+        $crate::make_json!(@fields [$($done)* ($name, $crate::make_json!(@part $value)),] $($($rest)*)?)
     };
     (@fields [$($done:tt)*] $name:tt : $value:expr $(, $($rest:tt)*)?) => {
         $crate::make_json!(@fields [$($done)* ($name, $crate::make_json!(@part $value)),] $($($rest)*)?)
     };
     (@items [$($done:tt)*]) => { $crate::json_value::Items(&[$($done)*]) };
-    (@items [$($done:tt)*] null $(, $($rest:tt)*)?) => {
-        $crate::make_json!(@items [$($done)* $crate::make_json!(@part null),] $($($rest)*)?)
-    };
-    (@items [$($done:tt)*] { $($inner:tt)* } $(, $($rest:tt)*)?) => {
-        $crate::make_json!(@items [$($done)* $crate::make_json!(@part { $($inner)* }),] $($($rest)*)?)
-    };
-    (@items [$($done:tt)*] [ $($inner:tt)* ] $(, $($rest:tt)*)?) => {
-        $crate::make_json!(@items [$($done)* $crate::make_json!(@part [ $($inner)* ]),] $($($rest)*)?)
+    (@items [$($done:tt)*] $value:tt $(, $($rest:tt)*)?) => {
+        $crate::make_json!(@items [$($done)* $crate::make_json!(@part $value),] $($($rest)*)?)
     };
     (@items [$($done:tt)*] $value:expr $(, $($rest:tt)*)?) => {
         $crate::make_json!(@items [$($done)* $crate::make_json!(@part $value),] $($($rest)*)?)
     };
-    ({ $($fields:tt)* }) => {
-        $crate::json_value::ToJson::to_json(&$crate::make_json!(@fields [] $($fields)*))
-    };
-    ([ $($items:tt)* ]) => {
-        $crate::json_value::ToJson::to_json(&$crate::make_json!(@items [] $($items)*))
-    };
-    ($value:expr) => { $crate::json_value::ToJson::to_json(&$value) };
+    ($($value:tt)+) => { $crate::json_value::ToJson::to_json($crate::make_json!(@part $($value)+)) };
 }
 
 pub use crate::make_json as json;

@@ -4,9 +4,10 @@
 //! commands and events between a session and its front ends, the errors of a provider, which files
 //! are sensitive, how names are typed, how two texts
 //! differ, what a terminal shows of an output, and how times are written. Plain data and a few ports
-//! ([`Provider`], [`Tool`]); no IO, no
-//! clock, no runtime.
+//! ([`Provider`], [`Tool`]); no clock, no runtime, and no IO but in [`bounded_file`] and [`private_file`], which
+//! read and write one file.
 
+pub mod bounded_file;
 pub mod branch_name;
 pub mod call_arguments;
 pub mod cut;
@@ -15,6 +16,7 @@ pub mod duration;
 pub mod error;
 pub mod error_policy;
 pub mod glob;
+pub mod home;
 pub mod info;
 pub mod json;
 pub mod json_value;
@@ -28,6 +30,7 @@ pub mod picture;
 pub mod places;
 pub mod plan;
 pub mod price;
+pub mod private_file;
 pub mod protocol;
 pub mod provider;
 pub mod quantity;
@@ -39,6 +42,7 @@ mod stop;
 pub mod store;
 pub mod stream;
 pub mod suggest;
+pub mod sync;
 pub mod system_error;
 pub mod task;
 pub mod terminal_text;

@@ -29,14 +29,14 @@ pub fn sort<T: Ord>(items: &mut [T]) {
 }
 
 /// Collects a map. What `collect` does sorts first, by a copy of its own.
-pub fn map<K: Ord, V>(entries: impl IntoIterator<Item = (K, V)>) -> BTreeMap<K, V> {
+pub fn to_map<K: Ord, V>(entries: impl IntoIterator<Item = (K, V)>) -> BTreeMap<K, V> {
     let mut map = BTreeMap::new();
     map.extend(entries);
     map
 }
 
 /// Collects a set. What `collect` does sorts first, by a copy of its own.
-pub fn set<T: Ord>(items: impl IntoIterator<Item = T>) -> BTreeSet<T> {
+pub fn to_set<T: Ord>(items: impl IntoIterator<Item = T>) -> BTreeSet<T> {
     let mut set = BTreeSet::new();
     set.extend(items);
     set

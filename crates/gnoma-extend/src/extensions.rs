@@ -3,11 +3,11 @@
 use std::{
     fmt,
     path::{Path, PathBuf},
-    sync::{Arc, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
 };
 
 use gnoma_core::{
-    Event, Message, Tool,
+    Event, Message, Tool, home,
     lifecycle::{Lifecycle, Point, PointAnswer, PointKind, Prepared, PromptPart, SideModel},
     names::{self, FileNames},
     places::secret,
@@ -275,10 +275,7 @@ impl FileNames for FolderNames {
 /// The text of a file that a command mentions: of one in the folders of the session that holds no
 /// secrets by its name.
 fn included(places: &ExtendPlaces, path: &str) -> Result<String, String> {
-    let named = match (path.strip_prefix("~/"), &places.home) {
-        (Some(below), Some(home)) => home.join(below),
-        _ => places.cwd.join(path),
-    };
+    let named = home::expand(path, places.home.as_deref(), &places.cwd);
     let named = named.to_str().and_then(|path| names::find(path, &places.cwd, &FolderNames));
     let named = named.filter(|named| named.is_whole).ok_or_else(String::new)?;
     let real = Path::new(&named.path).canonicalize().map_err(|_| String::new())?;
@@ -359,7 +356,7 @@ impl Lifecycle for Extensions {
     }
 
     fn held_to(&self) -> Option<Arc<[String]>> {
-        self.held_to.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.held_to.lock().clone()
     }
 
     fn kept(&self) -> Vec<String> {
@@ -392,6 +389,6 @@ impl Lifecycle for Extensions {
     }
 
     fn turn_ended(&self) {
-        *self.held_to.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.held_to.lock() = None;
     }
 }

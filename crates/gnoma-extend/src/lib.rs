@@ -17,6 +17,7 @@ mod nested;
 mod places;
 mod plugin;
 pub mod plugins;
+mod process_group;
 mod rules;
 pub mod skills;
 pub mod tasks;

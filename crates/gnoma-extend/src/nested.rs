@@ -4,10 +4,10 @@
 use std::{
     collections::HashSet,
     path::{Component, Path, PathBuf},
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
 };
 
-use gnoma_core::{ToolCall, cut};
+use gnoma_core::{ToolCall, cut, sync::Mutex};
 use serde_json::Value;
 
 use crate::{
@@ -50,7 +50,7 @@ pub(crate) fn touched(places: &ExtendPlaces, call: &ToolCall) -> Option<PathBuf>
 pub(crate) fn unannounced(places: &ExtendPlaces, state: &Announced, file: &Path) -> Vec<String> {
     let (mut texts, mut left, mut waiting) = (Vec::new(), MAX_ALL_BYTES, 0);
     let all = holding(places, state, file);
-    let mut told = state.told.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut told = state.told.lock();
     for (path, text) in all.into_iter().rev() {
         if told.contains(&path) {
             continue;
@@ -93,7 +93,7 @@ fn holding(places: &ExtendPlaces, state: &Announced, file: &Path) -> Vec<(PathBu
     for path in folders.into_iter().flat_map(instructions_in) {
         // Whoever reads the instructions themselves has them.
         if path == file {
-            state.told.lock().unwrap_or_else(PoisonError::into_inner).insert(path);
+            state.told.lock().insert(path);
             continue;
         }
         if places.is_inside(BroughtBy::Project, &path)

@@ -1,15 +1,12 @@
 //! Where gnoma looks for extensions, and how far it trusts a project's.
 
 use std::{
-    fs,
-    io::Read as _,
-    os::unix::fs::OpenOptionsExt as _,
+    io,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use gnoma_core::{places::secret, written_text};
-use rustix::fs::OFlags;
+use gnoma_core::{bounded_file, home, places::secret, written_text};
 
 pub use crate::brought_by::BroughtBy;
 use crate::plugin::PluginPlace;
@@ -147,10 +144,7 @@ impl ExtendPlaces {
         if let Ok(below) = path.strip_prefix(&self.project) {
             return in_a_line(below);
         }
-        match self.home.as_deref().and_then(|home| path.strip_prefix(home).ok()) {
-            Some(below) => format!("~/{}", in_a_line(below)),
-            None => in_a_line(path),
-        }
+        in_a_line(&home::shorten(path, self.home.as_deref()))
     }
 }
 
@@ -181,18 +175,10 @@ pub fn instructions_in(folder: &Path) -> Vec<PathBuf> {
 /// # Errors
 /// Why there is none, for people.
 pub(crate) fn read_text(path: &Path) -> Result<String, String> {
-    // Without waiting for whoever fills a pipe.
-    const WITHOUT_WAITING: i32 = OFlags::NONBLOCK.bits().cast_signed();
-    let opened = fs::OpenOptions::new().read(true).custom_flags(WITHOUT_WAITING).open(path);
-    let file = opened.map_err(|error| error.to_string())?;
-    let facts = file.metadata().map_err(|error| error.to_string())?;
-    if !facts.is_file() {
-        return Err("it is not a file".to_owned());
-    }
-    if facts.len() > MAX_FILE_BYTES {
-        return Err(format!("it is larger than {} KiB", MAX_FILE_BYTES >> 10));
-    }
-    let mut bytes = Vec::new();
-    file.take(MAX_FILE_BYTES).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    let read = bounded_file::read_existing(path, MAX_FILE_BYTES);
+    let bytes = read.map_err(|error| match error.kind() {
+        io::ErrorKind::FileTooLarge => format!("it is larger than {} KiB", MAX_FILE_BYTES >> 10),
+        _ => error.to_string(),
+    })?;
     written_text::decode(bytes).map_err(|_| "it is not UTF-8".to_owned())
 }

@@ -3,15 +3,14 @@
 //! one are kept from what did not ask for them.
 
 use std::{
-    io::Read as _,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use gnoma_core::protocol::Environment;
+use gnoma_core::{bounded_file, protocol::Environment};
 use gnoma_guard::secrets::{Scanner, address_credentials, basic_password};
 
-use crate::{Folders as _, repositories::open_file};
+use crate::Folders as _;
 
 /// Most bytes of a file that is read for credentials.
 const MAX_FILE_BYTES: u64 = 64 << 10;
@@ -142,8 +141,7 @@ fn git_settings(folder: &Path) -> Vec<PathBuf> {
 
 /// The beginning of a file; a pipe is not waited for.
 fn read(path: &Path) -> Option<String> {
-    let mut bytes = Vec::new();
-    open_file(path)?.take(MAX_FILE_BYTES).read_to_end(&mut bytes).ok()?;
+    let bytes = bounded_file::read_start(path, MAX_FILE_BYTES).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 

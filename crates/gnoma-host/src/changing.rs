@@ -7,6 +7,7 @@ use std::{
 };
 
 use gnoma_core::{
+    home,
     protocol::{Request, SessionSpec, Start, Switch},
     store::SessionId,
 };
@@ -172,10 +173,7 @@ fn switched(project: &Project, spec: SessionSpec, switch: Switch) -> Changed {
 /// A folder as a person names it, from the folder of the session on; without symbolic links where it is there.
 fn added_folder(spec: &SessionSpec, named: &Path) -> PathBuf {
     let home = spec.environment.get("HOME").filter(|home| !home.is_empty());
-    let folder = match (named.strip_prefix("~"), home) {
-        (Ok(rest), Some(home)) => Path::new(home).join(rest),
-        (Ok(_) | Err(_), _) => spec.folder.join(named),
-    };
+    let folder = home::expand(named, home.map(Path::new), &spec.folder);
     folder.canonicalize().unwrap_or(folder)
 }
 

@@ -3,9 +3,10 @@
 //! gnoma looks for them at every start: people who rely on a hook that blocks must learn that it does not. Of what
 //! the files say, only the names of their sections are shown.
 
-use std::{fs::File, io::Read as _, path::Path};
+use std::path::Path;
 
 use gnoma_config::toml;
+use gnoma_core::bounded_file;
 use serde_json::Value;
 
 /// What is read of a file at most; more is taken for something configured.
@@ -73,14 +74,7 @@ fn idle_codex_settings(path: &Path) -> Vec<String> {
 
 /// The beginning of a file; `None` if it is no file or cannot be read.
 fn read(path: &Path) -> Option<String> {
-    // A pipe is not opened: that would wait for whoever fills it.
-    if !path.metadata().ok()?.is_file() {
-        return None;
-    }
-    let mut text = String::new();
-    let read = |file: File| file.take(MAX_BYTES).read_to_string(&mut text).ok();
-    File::open(path).ok().and_then(read)?;
-    Some(text)
+    String::from_utf8(bounded_file::read_start(path, MAX_BYTES).ok()?).ok()
 }
 
 /// Which of the sections hold something. A file that cannot be read is named where its rules are applied, see
@@ -133,6 +127,17 @@ mod tests {
             said.contains("`.codex/config.toml` has `notify`: gnoma uses only the hooks"),
             "{said}"
         );
+    }
+
+    #[test]
+    fn named_pipes_in_place_of_settings_are_not_waited_for() {
+        let root = tempfile::tempdir().unwrap();
+        for name in [".claude/settings.json", CODEX_FILE] {
+            let pipe = root.path().join(name);
+            fs::create_dir_all(pipe.parent().unwrap()).unwrap();
+            assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        }
+        drop(idle(root.path()));
     }
 
     #[test]

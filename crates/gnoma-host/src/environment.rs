@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gnoma_core::{protocol::Environment, system_error::without_numbers};
+use gnoma_core::{home, protocol::Environment, system_error::without_numbers};
 
 /// The folders that these variables define.
 pub trait Folders {
@@ -87,11 +87,7 @@ impl Folders for Environment {
     }
 
     fn shortened(&self, folder: &Path) -> String {
-        match self.home().as_deref().and_then(|home| folder.strip_prefix(home).ok()) {
-            Some(below) if below.as_os_str().is_empty() => "~".to_owned(),
-            Some(below) => format!("~/{}", below.display()),
-            None => folder.display().to_string(),
-        }
+        home::shorten(folder, self.home().as_deref()).display().to_string()
     }
 }
 

@@ -8,6 +8,7 @@ use gnoma_core::{
     info::CommandInfo,
     places::{WriteProtection, held},
     protocol::SessionSpec,
+    quantity::describe_count,
 };
 use gnoma_extend::skills::Skill;
 use gnoma_extend::{
@@ -341,9 +342,9 @@ pub(crate) fn tell(project: &Project) {
     let waits = |skill: &&Skill| places.waits_for_trust(skill.by) && !skill.is_for_people;
     let count = skills.iter().filter(waits).count();
     if count > 0 {
-        let noun = if count == 1 { "skill" } else { "skills" };
+        let skills = describe_count(count, "skill");
         project.notices.warning(format!(
-            "this project has {count} {noun} that models do not see until you trust it: \
+            "this project has {skills} that models do not see until you trust it: \
              `gnoma trust` shows what that would allow"
         ));
     }

@@ -2,29 +2,14 @@
 
 use std::{
     fs::{self, File, OpenOptions},
-    io::{self, BufWriter, Read as _, Write as _},
+    io::{self, BufWriter, Write as _},
     os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
 };
 
-use crate::{HostError, Result};
+pub use gnoma_core::bounded_file::read_text as read;
 
-/// A file's text; `None` if there is no such file.
-///
-/// # Errors
-/// It cannot be read, is not UTF-8, or has more than `max_bytes`.
-pub fn read(path: &Path, max_bytes: u64) -> io::Result<Option<String>> {
-    let file = match File::open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        opened => opened?,
-    };
-    let mut text = String::new();
-    file.take(max_bytes + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > max_bytes {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "too large"));
-    }
-    Ok(Some(text))
-}
+use crate::{HostError, Result};
 
 /// A new file that a person asks for and that nobody else can read. It is removed unless it is finished: half a file
 /// would be in the way of the next try.

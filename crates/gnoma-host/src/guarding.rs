@@ -13,7 +13,7 @@ use gnoma_config::{
     settings::{self, About, Action, Sandbox, SandboxNetwork, SandboxSettings, SecretAction},
 };
 use gnoma_core::{
-    Secret,
+    Secret, home,
     places::{self as core_places, CACHES, LocalPlaces, WriteProtection},
     protocol::{Environment, SessionSpec},
 };
@@ -373,7 +373,8 @@ pub fn sandbox(
     writable.extend(temporary.filter(is_apart));
     writable.extend(CACHES.iter().filter_map(|name| below(name)));
     writable.extend(reading::caches_by_variable(&spec.environment));
-    writable.extend(sandbox.writable.iter().map(|path| below_home(path, &home)));
+    writable
+        .extend(sandbox.writable.iter().map(|path| home::expand(path, Some(&home), Path::new(""))));
     // Found once: a link that takes such a place later leads nowhere.
     let mut writable: Vec<_> = writable.iter().map(|path| resolve(path)).collect();
     writable.retain(|path| path.is_absolute() && !resolve(&home).starts_with(path));
@@ -402,7 +403,11 @@ pub fn sandbox(
         repositories: Arc::new(BelongingRepositories::new(spec.environment.home())),
         reading: Box::new(reading::places(
             &spec.environment,
-            &sandbox.readable.iter().map(|path| below_home(path, &home)).collect::<Vec<_>>(),
+            &sandbox
+                .readable
+                .iter()
+                .map(|path| home::expand(path, Some(&home), Path::new("")))
+                .collect::<Vec<_>>(),
             places.memory.clone(),
         )),
     }
@@ -427,11 +432,4 @@ fn held_at_home(home: &Path) -> impl Iterator<Item = PathBuf> {
 fn network_is_walled(sandbox: &SandboxSettings) -> Box<dyn Fn() -> bool + Send + Sync> {
     let wanted = sandbox.mode != Sandbox::Off && sandbox.network != SandboxNetwork::Always;
     Box::new(move || wanted && Support::detect().strength == Strength::Full)
-}
-
-fn below_home(path: &str, home: &Path) -> PathBuf {
-    match path.strip_prefix("~/") {
-        Some(rest) => home.join(rest),
-        None => PathBuf::from(path),
-    }
 }

@@ -114,6 +114,14 @@ mod tests {
     }
 
     #[test]
+    fn a_named_pipe_in_place_of_instructions_is_not_waited_for() {
+        let project = project();
+        let pipe = project.path().join("AGENTS.md");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        assert_eq!(found(project.path()).text(), "");
+    }
+
+    #[test]
     fn a_file_in_utf16_or_with_old_line_ends_is_read_as_text() {
         let project = project();
         for bytes in

@@ -10,9 +10,10 @@ use std::{
 
 use gnoma_config::{FileTrust, pin, settings::McpServer, trust::Store};
 use gnoma_core::{
-    Secret, Tool, duration,
+    Secret, Tool, bounded_file, duration, home,
     info::CommandInfo,
     protocol::{ClientServer, Environment, ServerAddress},
+    quantity::describe_count,
     task::boxed,
 };
 use gnoma_engine::ToolUpdates;
@@ -27,9 +28,7 @@ use gnoma_tools::Sandbox;
 use tokio::{task::JoinSet, time::timeout};
 
 pub use crate::mcp_edit::{NewServer, add, remove};
-use crate::{
-    Folders as _, Notices, Project, address_secrets, guarding, plugins, repositories::open_file,
-};
+use crate::{Folders as _, Notices, Project, address_secrets, guarding, plugins};
 
 /// The file in a project's folder that names servers, as other programs write it.
 const FILE: &str = ".mcp.json";
@@ -61,11 +60,10 @@ fn describe_one(Standing { definition, seen, tokens, .. }: &Standing) -> String 
         0 => String::new(),
         count => format!(", {count} withheld until `gnoma mcp approve {}`", definition.name),
     };
-    let tools = seen.offered.len();
     format!(
-        "{}: {state}; {tools} tool{}{withheld}, about {tokens} tokens; {calls} call{}, {} failed, {mean} ms each{}",
+        "{}: {state}; {}{withheld}, about {tokens} tokens; {calls} call{}, {} failed, {mean} ms each{}",
         definition.name,
-        if tools == 1 { "" } else { "s" },
+        describe_count(seen.offered.len(), "tool"),
         if calls == 1 { "" } else { "s" },
         seen.failed,
         prompts(&seen.prompts),
@@ -253,7 +251,7 @@ fn of_client(server: &ClientServer) -> Result<Definition, String> {
     check_server(&server.name)?;
     let secrets = |values: &Environment| -> BTreeMap<String, Secret<String>> {
         let secret = |(name, value): (&String, &String)| (name.clone(), Secret::new(value.clone()));
-        gnoma_core::sort::map(values.variables().iter().map(secret))
+        gnoma_core::sort::to_map(values.variables().iter().map(secret))
     };
     let reach = match &server.address {
         ServerAddress::Program { command, args, environment } => ServerReach::Process {
@@ -332,11 +330,7 @@ pub(crate) fn absolute(project: &Project, path: &Path) -> PathBuf {
 
 /// A path as it is written in `folder`.
 fn absolute_in(project: &Project, folder: &Path, path: &Path) -> PathBuf {
-    let home = project.environment().home().unwrap_or_default();
-    match path.strip_prefix("~") {
-        Ok(below) => home.join(below),
-        Err(_) => folder.join(path),
-    }
+    home::expand(path, project.environment().home().as_deref(), folder)
 }
 
 /// The servers of the project's file, where the project is trusted.
@@ -391,16 +385,13 @@ fn standing(project: &Project, root: &Path) -> FileTrust {
     content.zip(store).map_or(FileTrust::Unknown, |(content, store)| store.standing(root, &content))
 }
 
-/// The text of a file of servers, as far as it is used; `None` if there is none.
+/// Reads a file of servers; `None` if there is none.
 pub(crate) fn read_server_file(path: &Path) -> std::io::Result<Option<String>> {
-    use std::io::Read as _;
-    let Some(file) = open_file(path) else {
-        // A file that is there and cannot be opened is named; what is no file is none of servers.
-        return if path.is_file() { std::fs::File::open(path).map(|_| None) } else { Ok(None) };
-    };
-    let mut text = String::new();
-    file.take(MAX_FILE_BYTES).read_to_string(&mut text)?;
-    Ok(Some(text))
+    match bounded_file::read_text(path, MAX_FILE_BYTES) {
+        // What is no file is none of servers.
+        Err(_) if !path.is_file() => Ok(None),
+        text => text,
+    }
 }
 
 /// Whether programs that are started get a variable: one that is no key.

@@ -1,13 +1,12 @@
 //! Adding MCP servers to the person's settings, and removing them.
 
 use std::{
-    fs,
-    io::{self, Write as _},
+    fs, io,
     path::{Path, PathBuf},
 };
 
 use gnoma_config::paths;
-use gnoma_core::Secret;
+use gnoma_core::{Secret, bounded_file, private_file::FileReplacement};
 
 use crate::{HostError, Result};
 
@@ -122,11 +121,9 @@ fn named(block: &str) -> Option<&str> {
 }
 
 pub(crate) fn read(path: &Path) -> Result<String> {
-    match fs::read_to_string(path) {
-        Ok(text) => Ok(text),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
-        Err(error) => Err(HostError::usage(format!("cannot read `{}`: {error}", path.display()))),
-    }
+    let text = bounded_file::read_text(path, paths::MAX_CONFIG_BYTES)
+        .map_err(|error| HostError::usage(format!("cannot read `{}`: {error}", path.display())))?;
+    Ok(text.unwrap_or_default())
 }
 
 /// Whether what it says can be used.
@@ -139,15 +136,9 @@ pub(crate) fn check(text: &str) -> Result<()> {
 pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
     check(text)?;
     let put = || -> io::Result<()> {
-        let folder = path.parent().unwrap_or(Path::new("."));
-        fs::create_dir_all(folder)?;
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
-        file.write_all(text.as_bytes())?;
-        if let Ok(before) = fs::metadata(path) {
-            file.as_file().set_permissions(before.permissions())?;
-        }
-        file.persist(path)?;
-        Ok(())
+        fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
+        let before = fs::metadata(path).ok().map(|before| before.permissions());
+        FileReplacement::prepare(path, text.as_bytes(), before)?.commit()
     };
     put().map_err(|error| HostError::usage(format!("cannot write `{}`: {error}", path.display())))
 }

@@ -2,7 +2,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, Weak},
+    sync::{Arc, Weak},
 };
 
 use gnoma_core::{
@@ -10,6 +10,7 @@ use gnoma_core::{
     info::FoundProviders,
     protocol::{RequestError, SessionSpec},
     store::{SessionFacts, SessionId},
+    sync::Mutex,
     tool::{BoxFuture, OpenFiles, Spawner},
 };
 use gnoma_engine::{Gauge, Session as Engine};

@@ -11,7 +11,7 @@ use std::{
 };
 
 use gnoma_config::settings::{Checkpoints, Privacy};
-use gnoma_core::protocol::Environment;
+use gnoma_core::{home, protocol::Environment};
 use gnoma_guard::firewall::Firewall;
 use gnoma_sandbox::{MemoryFolder, launcher};
 use gnoma_store::{
@@ -197,10 +197,7 @@ fn limits(settings: &Checkpoints) -> checkpoint::Limits {
 /// A folder as the settings name it: absolute, below the home, or below the project. One that
 /// holds more than what is kept gets a folder for it.
 fn configured(folder: &str, project: &Path, home: Option<&Path>) -> PathBuf {
-    let named = match (folder.strip_prefix("~/"), home) {
-        (Some(below), Some(home)) => home.join(below),
-        _ => project.join(folder),
-    };
+    let named = home::expand(folder, home, project);
     let real = resolve(&named);
     let is_wide = [&named, &real].iter().any(|folder| is_too_wide(folder, home));
     if is_wide || project.starts_with(&real) { named.join(FOLDER) } else { named }

@@ -9,6 +9,7 @@ use std::{
 };
 
 use gnoma_core::{
+    bounded_file, home,
     places::{
         self, CACHES, CACHES_BY_VARIABLE, CONFIGURED_BY_VARIABLE, PROGRAMS, SHOWN_AT_HOME,
         TOOL_CHAINS,
@@ -171,8 +172,7 @@ fn named_by_git(home: &Path) -> Vec<PathBuf> {
     let mut named = Vec::new();
     for settings in [".gitconfig", ".config/git/config"] {
         let settings = home.join(settings);
-        if fs::metadata(&settings).is_ok_and(|facts| facts.len() <= MAX_GIT_BYTES) {
-            let text = fs::read_to_string(&settings).unwrap_or_default();
+        if let Ok(Some(text)) = bounded_file::read_text(&settings, MAX_GIT_BYTES) {
             named.extend(text.lines().filter_map(|line| named_in(line, home)));
         }
     }
@@ -185,10 +185,7 @@ fn named_in(line: &str, home: &Path) -> Option<PathBuf> {
     let name = name.trim();
     let value = value.trim().trim_matches('"');
     let is_file = GIT_FILES.iter().any(|known| name.eq_ignore_ascii_case(known));
-    is_file.then(|| match value.strip_prefix("~/") {
-        Some(rest) => home.join(rest),
-        None => home.join(value),
-    })
+    is_file.then(|| home::expand(value, Some(home), home))
 }
 
 /// The system's secrets; those with a pattern as they are now.
@@ -317,6 +314,14 @@ mod tests {
         fs::write(home.join(".gitconfig"), settings).unwrap();
         symlink(home.join(".netrc"), home.join("linked")).unwrap();
         assert_eq!(found(&home, &[]).0, [".gitconfig", ".gitignore_mine", "more"]);
+    }
+
+    #[test]
+    fn a_named_pipe_in_place_of_gits_settings_is_not_waited_for() {
+        let (_folder, home) = home(&[]);
+        let pipe = home.join(".gitconfig");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        assert!(named_by_git(&home).is_empty());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
 };
 
 use crate::{
@@ -25,6 +25,7 @@ use gnoma_core::{
     protocol::{Reply, Request, RequestError, RewindPoint, SessionSpec, Topic},
     session::Scope,
     store::{ResultId, ResultStore as _, SessionId, SessionStore},
+    sync::Mutex,
     tool::{BoxFuture, ChildMerge, Isolation},
 };
 use gnoma_engine::{Arm, FilesReady, Gauge, Routes};
@@ -120,37 +121,38 @@ impl Services for ProjectServices {
     fn merge_next(&self) -> BoxFuture<'static, ()> {
         let place = Arc::clone(&self.copy);
         Box::pin(async move {
-            let hold = || place.lock().unwrap_or_else(PoisonError::into_inner);
-            let Some(keeper) = hold().as_ref().and_then(Isolated::waits_to_merge) else { return };
+            let Some(keeper) = place.lock().as_ref().and_then(Isolated::waits_to_merge) else {
+                return;
+            };
             let next = keeper.merging().await;
-            if let Some(copy) = hold().as_mut() {
+            if let Some(copy) = place.lock().as_mut() {
                 copy.merges_next(next);
             }
         })
     }
 
     fn copied(&self) -> Option<FilesReady> {
-        let copy = self.copy.lock().unwrap_or_else(PoisonError::into_inner);
+        let copy = self.copy.lock();
         copy.as_ref().and_then(Isolated::ready)
     }
 
     fn bring_up(&self) -> BoxFuture<'static, Option<Result<Landing, String>>> {
         let place = Arc::clone(&self.copy);
         Box::pin(async move {
-            let mut copy = place.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+            let mut copy = place.lock().take()?;
             let brought = copy.bring_up().await;
-            *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(copy);
+            *place.lock() = Some(copy);
             Some(brought)
         })
     }
 
     fn land(&self, why_not: Option<String>) -> BoxFuture<'static, Option<ChildMerge>> {
-        let copy = self.copy.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let copy = self.copy.lock().take();
         Box::pin(async move { Some(copy?.land(why_not).await) })
     }
 
     fn is_saved(&self) -> bool {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.kept.lock();
         kept.as_ref().is_some_and(Kept::is_saving)
     }
 
@@ -159,7 +161,7 @@ impl Services for ProjectServices {
     }
 
     fn tidy(&self) -> BoxFuture<'static, ()> {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let kept = self.kept.lock().take();
         Box::pin(async move {
             if let Some(kept) = kept {
                 kept.tidy().await;
@@ -176,7 +178,7 @@ impl ProjectServices {
 
     /// The store that holds the session.
     fn store(&self) -> Option<Arc<dyn SessionStore>> {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.kept.lock();
         kept.as_ref().and_then(|kept| kept.session_store(None, false))
     }
 }

@@ -4,12 +4,12 @@ use std::{
     collections::HashMap,
     hash::Hash,
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Weak},
     time::Duration,
 };
 
 use gnoma_config::settings::Network;
-use gnoma_core::{Provider, store::StoreError, tool::OpenFiles};
+use gnoma_core::{Provider, store::StoreError, sync::Mutex, tool::OpenFiles};
 use gnoma_extend::hooks::HookRuns;
 use gnoma_guard::firewall::Connection;
 use gnoma_llm::Profile;
@@ -61,9 +61,9 @@ fn slot<K: Hash + Eq, T>(
     key: K,
     is_open: impl Fn(&T) -> bool,
 ) -> Arc<Mutex<Option<T>>> {
-    let mut slots = slots.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut slots = slots.lock();
     slots.retain(|_, slot| {
-        let is_used = || slot.try_lock().is_ok_and(|held| held.as_ref().is_some_and(&is_open));
+        let is_used = || slot.try_lock().is_some_and(|held| held.as_ref().is_some_and(&is_open));
         Arc::strong_count(slot) > 1 || is_used()
     });
     Arc::clone(slots.entry(key).or_default())
@@ -138,7 +138,7 @@ impl Shared {
         let is_here = wire::is_own_here(&profile);
         let timeouts = timeouts(network);
         let http = self.http(network);
-        let mut providers = self.0.providers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut providers = self.0.providers.lock();
         providers.retain(|known| known.provider.strong_count() > 0);
         let same =
             |known: &&SharedProvider| known.timeouts == timeouts && known.profile.is_same(&profile);
@@ -158,19 +158,19 @@ impl Shared {
 
     /// Keeps what a provider lists; nothing where it does not say.
     pub(crate) fn remember_models(&self, provider: &str, address: &str, models: Vec<String>) {
-        let mut listed = self.0.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut listed = self.0.listed.lock();
         listed.insert((provider.to_owned(), address.to_owned()), models);
     }
 
     /// What a provider at this address listed last, where anybody asked.
     pub(crate) fn remembered_models(&self, provider: &str, address: &str) -> Vec<String> {
-        let listed = self.0.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        let listed = self.0.listed.lock();
         listed.get(&(provider.to_owned(), address.to_owned())).cloned().unwrap_or_default()
     }
 
     /// The connection pool with these time-outs.
     pub(crate) fn http(&self, network: &Network) -> Http {
-        let mut pools = self.0.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pools = self.0.pools.lock();
         pools.entry(timeouts(network)).or_insert_with(|| wire::http(network)).clone()
     }
 
@@ -181,7 +181,7 @@ impl Shared {
         server: &Connection,
         interval: Option<Duration>,
     ) -> Arc<ModelList> {
-        let mut lists = self.0.lists.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lists = self.0.lists.lock();
         lists.retain(|list| list.strong_count() > 0);
         let mut open = lists.iter().filter_map(Weak::upgrade);
         open.find(|list| list.is_of(server, interval)).unwrap_or_else(|| {
@@ -198,7 +198,7 @@ impl Shared {
     /// As [`Store::open`].
     pub(crate) fn store(&self, options: Options) -> Result<Opened, StoreError> {
         let slot = slot(&self.0.stores, options.path(), OpenDatabase::is_open);
-        let mut database = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut database = slot.lock();
         if let Some(store) = database.as_ref().and_then(|open| open.store(options.clone())) {
             return Ok(Opened { store, rescued: None });
         }
@@ -214,7 +214,7 @@ impl Shared {
     pub(crate) fn checkpointer(&self, of: &Workplace) -> Result<Arc<Checkpointer>, StoreError> {
         let slot =
             slot(&self.0.checkpointers, of.clone(), |checkpointer| checkpointer.strong_count() > 0);
-        let mut known = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = slot.lock();
         if let Some(checkpointer) = known.as_ref().and_then(Weak::upgrade) {
             return Ok(checkpointer);
         }
@@ -227,7 +227,7 @@ impl Shared {
     /// The ledger in that file; one in memory is its session's own.
     pub(crate) fn ledger(&self, path: Option<PathBuf>, notices: Notices) -> Arc<LateLedger> {
         let Some(path) = path else { return Arc::new(LateLedger::new(None, notices)) };
-        let mut ledgers = self.0.ledgers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ledgers = self.0.ledgers.lock();
         if let Some(open) = ledgers.get(&path).and_then(Weak::upgrade) {
             return open;
         }
@@ -261,7 +261,7 @@ mod tests {
         };
         let usual = || profile("mine", Protocol::OpenAi, "https://x.example/v1", "k1");
         let shared = Shared::default();
-        let count = || shared.0.providers.lock().unwrap().len();
+        let count = || shared.0.providers.lock().len();
         let first = shared.connection(&network, usual());
         let held = [first.clone(), shared.clone().connection(&network, usual())];
         assert_eq!(count(), 1, "one for both");

@@ -1,12 +1,9 @@
 //! What a project would run, start and decide once it is trusted, for a person to read before that.
 
-use std::{
-    io::Read as _,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use gnoma_config::pin;
-use gnoma_core::protocol::Environment;
+use gnoma_core::{bounded_file, protocol::Environment};
 use gnoma_extend::{
     BroughtBy, ExtendPlaces,
     commands::inline_commands,
@@ -16,11 +13,7 @@ use gnoma_extend::{
     tasks::parse_task,
 };
 
-use crate::{
-    Folders as _,
-    mcp::read_server_file,
-    repositories::{find_hook_programs, open_file},
-};
+use crate::{Folders as _, mcp::read_server_file, repositories::find_hook_programs};
 
 /// The folder of a project's tasks.
 const TASKS: &str = ".gnoma/tasks";
@@ -180,7 +173,6 @@ fn git_hooks(root: &Path) -> Vec<String> {
 }
 
 fn read(path: &Path) -> Option<String> {
-    let mut bytes = Vec::new();
-    open_file(path)?.take(MAX_FILE_BYTES).read_to_end(&mut bytes).ok()?;
+    let bytes = bounded_file::read_start(path, MAX_FILE_BYTES).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -15,18 +15,18 @@ pub mod wait;
 use std::{
     borrow::Cow,
     fmt,
-    fs::File,
-    io::{self, Read as _},
     net::IpAddr,
     path::{Path, PathBuf},
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
 use bytes::Bytes;
 use futures_core::Stream;
-use gnoma_core::{Secret, system_error::without_numbers, task::boxed, tool::BoxFuture};
+use gnoma_core::{
+    Secret, bounded_file, sync::Mutex, system_error::without_numbers, task::boxed, tool::BoxFuture,
+};
 use hyper_util::client::proxy::matcher::Matcher;
 use reqwest::Method;
 use rustls::{
@@ -181,7 +181,7 @@ impl Http {
     fn client(&self, url: &str) -> Result<reqwest::Client, NetError> {
         let is_here = is_on_this_machine(url);
         let slot = if is_here { &self.clients.direct } else { &self.clients.outside };
-        let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slot = slot.lock();
         // A file of authorities may have been put right since.
         let usable = slot.take().filter(|built| built.untrusting.is_none() || is_plain(url));
         let built = match usable {
@@ -308,19 +308,6 @@ fn build(
     Ok(Built { client, untrusting })
 }
 
-/// The content of a file that is no pipe or device, and not too large.
-fn read(path: &Path) -> io::Result<Vec<u8>> {
-    if !path.metadata()?.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
-    let mut content = Vec::new();
-    File::open(path)?.take(MAX_CA_BYTES + 1).read_to_end(&mut content)?;
-    if content.len() as u64 > MAX_CA_BYTES {
-        return Err(io::Error::other(format!("it is larger than {MAX_CA_BYTES} bytes")));
-    }
-    Ok(content)
-}
-
 /// Whom certificates may be signed by, and the certificates of the person's own file.
 fn roots(more: Option<&Path>) -> Result<(RootCertStore, Vec<CertificateDer<'static>>), NetError> {
     let mut own = Vec::new();
@@ -333,7 +320,8 @@ fn roots(more: Option<&Path>) -> Result<(RootCertStore, Vec<CertificateDer<'stat
             let message = format!("cannot read certificate authorities from `{path}`: {words}");
             NetError::new(NetErrorKind::Authorities, message)
         };
-        let text = read(path).map_err(|error| unread(&error))?;
+        let text =
+            bounded_file::read_existing(path, MAX_CA_BYTES).map_err(|error| unread(&error))?;
         let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
         own = all.map_err(|error| unread(&error))?;
         let (added, _) = roots.add_parsable_certificates(own.iter().cloned());

@@ -133,7 +133,7 @@ impl From<Vec<HealthRow>> for Health {
                 ailment.strikes = ailment.strikes.min(MOST_STRIKES);
                 ((reach, name), ailment)
             });
-        Self { places: gnoma_core::sort::map(sound) }
+        Self { places: gnoma_core::sort::to_map(sound) }
     }
 }
 

@@ -42,7 +42,7 @@ fn find(text: &str, model: &str) -> Option<Measured> {
     let asked = plain(model);
     let named = rows(text).map(|row| row.model).filter(|name| is_same(name, &asked));
     let name = named.max_by_key(|name| name.len())?;
-    let by_kind: BTreeMap<TaskKind, Prior> = gnoma_core::sort::map(
+    let by_kind: BTreeMap<TaskKind, Prior> = gnoma_core::sort::to_map(
         rows(text).filter(|row| row.model == name).map(|row| (TaskKind::new(row.kind), row.prior)),
     );
     Some(Measured { overall: pooled(&by_kind), by_kind })

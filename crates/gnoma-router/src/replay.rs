@@ -130,7 +130,7 @@ impl Stream {
             verified: init.verifier.is_some(),
             tasks_per_day: init.tasks_per_day.unwrap_or(1.0).max(1.0),
             arms,
-            caps: gnoma_core::sort::map(
+            caps: gnoma_core::sort::to_map(
                 init.pools.into_iter().map(|pool| (pool.id.into(), pool.cap_usd_per_day)),
             ),
             spent_today: BTreeMap::new(),

@@ -55,7 +55,7 @@ impl Scarcity {
     pub(crate) fn from_prices(prices: &BTreeMap<PoolId, f64>) -> Self {
         let sound = |price: f64| (0.0..=MOST_PRICE).contains(&price);
         Self {
-            prices: gnoma_core::sort::map(
+            prices: gnoma_core::sort::to_map(
                 prices
                     .iter()
                     .filter(|(_, price)| sound(**price))

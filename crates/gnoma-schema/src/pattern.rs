@@ -10,7 +10,7 @@ const MAX_REGEX_BYTES: usize = 1 << 20;
 /// Reads an expression.
 ///
 /// # Errors
-/// It is broken, or can only be matched by trying: look-around, back references.
+/// It is broken, can only be matched by trying (look-around, back references), or has scripts of Unicode.
 pub(crate) fn pattern(words: &str) -> Result<Pattern, String> {
     let limits = meta::Config::new().nfa_size_limit(Some(MAX_REGEX_BYTES));
     let regex = meta::Builder::new()
@@ -21,7 +21,7 @@ pub(crate) fn pattern(words: &str) -> Result<Pattern, String> {
         Ok(regex) => Ok(Pattern { words: words.to_owned(), regex }),
         Err(_) => Err(format!(
             "`{words}` is not a regular expression that can be used here: it is broken, too large, or has \
-             look-around or back references"
+             look-around, back references or `\\p{{…}}` with more than a general category"
         )),
     }
 }

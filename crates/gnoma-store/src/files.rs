@@ -4,12 +4,15 @@ use std::{
     collections::BTreeSet,
     fs::{self, File, OpenOptions, Permissions},
     io::{self, Write as _},
-    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
+    os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use gnoma_core::store::{StoreError, StoreErrorKind};
+use gnoma_core::{
+    private_file::create_folder,
+    store::{StoreError, StoreErrorKind},
+};
 use rustix::fs::{FlockOperation, OFlags, flock};
 
 use crate::{
@@ -89,9 +92,7 @@ pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
 
 /// Makes the folder, for its owner alone; one of somebody else is refused.
 pub(crate) fn make_folder(folder: &Path) -> Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true).mode(0o700);
-    builder.create(folder).map_err(|error| from_io("cannot create the folder", folder, &error))?;
+    create_folder(folder).map_err(|error| from_io("cannot create the folder", folder, &error))?;
     let facts = fs::metadata(folder).map_err(|error| from_io("cannot read", folder, &error))?;
     if facts.uid() != rustix::process::geteuid().as_raw() {
         return Err(StoreError::new(

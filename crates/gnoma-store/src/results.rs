@@ -310,7 +310,7 @@ fn slice(text: &str, max_bytes: usize) -> &str {
     if text.len() <= max_bytes {
         return text;
     }
-    let cut = text.get(..text.floor_char_boundary(max_bytes)).unwrap_or_default();
+    let cut = crate::text::beginning(text, max_bytes);
     let end = match cut.rfind('\n') {
         Some(newline) => newline + 1,
         None if cut.is_empty() => text.chars().next().map_or(0, char::len_utf8),

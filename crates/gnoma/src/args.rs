@@ -4,6 +4,7 @@ mod ci;
 mod config;
 mod extend;
 mod foreign;
+mod guard;
 mod import;
 mod mcp;
 mod missing;
@@ -21,10 +22,7 @@ mod verbs;
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
-use clap::{
-    CommandFactory as _, Parser, Subcommand, ValueEnum,
-    builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
-};
+use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use gnoma_core::{ThinkingMode, session::PermissionMode};
 
@@ -33,6 +31,7 @@ pub(crate) use self::{
     config::{ConfigSub, NewProviderArgs, ProvidersSub},
     extend::{AgentsSub, SkillsSub},
     foreign::{foreign, unknown},
+    guard::{GuardInput, GuardSub},
     import::ImportFrom,
     mcp::{McpSub, NewServerArgs},
     missing::missing,
@@ -141,7 +140,7 @@ pub(crate) struct TurnArgs {
     pub add_dir: Vec<PathBuf>,
 
     /// When to ask for approval before tools run.
-    #[arg(long, alias = "permission-mode", value_name = "MODE", value_parser = permission_mode())]
+    #[arg(long, alias = "permission-mode", value_name = "MODE", value_parser = guard::permission_mode())]
     pub permission: Option<PermissionMode>,
 
     /// Let mode bypass also run what needs approval in every other mode.
@@ -180,19 +179,6 @@ pub(crate) struct TurnArgs {
     /// Configuration profile to use.
     #[arg(long, value_name = "NAME", global = true)]
     pub profile: Option<String>,
-}
-
-/// Reads a mode, and tells help and completions which there are.
-fn permission_mode() -> impl TypedValueParser<Value = PermissionMode> {
-    let value = |mode: PermissionMode| match mode {
-        PermissionMode::AcceptEdits => PossibleValue::new(mode.name()).alias("acceptEdits"),
-        PermissionMode::Default
-        | PermissionMode::Auto
-        | PermissionMode::Plan
-        | PermissionMode::Deny
-        | PermissionMode::Bypass => PossibleValue::new(mode.name()),
-    };
-    PossibleValuesParser::new(PermissionMode::ALL.map(value)).try_map(|name| name.parse())
 }
 
 /// Parses the value of `--thinking`.
@@ -487,44 +473,4 @@ pub(crate) enum Sub {
         /// The shell.
         shell: Shell,
     },
-}
-
-/// Parts of the guard.
-#[derive(Clone, Debug, Subcommand)]
-pub(crate) enum GuardSub {
-    /// List the secrets in a text. Exits with 1 if there are any.
-    Scan(GuardInput),
-    /// Print a text without hidden characters. Exits with 1 if there were any.
-    Clean(GuardInput),
-    /// Show what mode accept_edits would do with shell commands, one per line. Exits with 1 unless all run.
-    Shell(GuardInput),
-    /// Run shell commands, one per line, as if a model had called them with nobody there to ask. Prints what
-    /// happened to each and what the model would be told. Calls no model. Exits with 1 unless all ran.
-    #[group(skip)]
-    Run {
-        /// The permission mode to use.
-        #[arg(long, value_name = "MODE", value_parser = permission_mode())]
-        mode: PermissionMode,
-        /// The commands.
-        #[command(flatten)]
-        input: GuardInput,
-    },
-    /// Explain what a command does, and whether it would run, need approval or be denied.
-    #[group(skip)]
-    Explain {
-        /// The command. Words are joined.
-        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
-        command: Vec<String>,
-    },
-}
-
-/// What the guard checks.
-#[derive(Clone, Debug, clap::Args)]
-#[group(skip)]
-pub(crate) struct GuardInput {
-    /// The file; `-` or none reads standard input.
-    pub file: Option<PathBuf>,
-    /// Read JSON lines with `id` and `text_b64` (or `command`), and print one for each.
-    #[arg(long)]
-    pub jsonl: bool,
 }

@@ -36,7 +36,7 @@ impl ProcessEnvironment {
         };
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         Self {
-            environment: Environment::new(gnoma_core::sort::map(
+            environment: Environment::new(gnoma_core::sort::to_map(
                 std::env::vars_os().filter_map(text),
             )),
             line: std::env::args_os().filter_map(|word| word.into_string().ok()).collect(),

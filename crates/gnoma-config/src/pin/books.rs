@@ -1,7 +1,8 @@
 //! Files with rules: `package.json`, `Makefile`, `justfile`.
 
-use std::{collections::BTreeMap, fs::File, io::Read as _, path::Path};
+use std::{collections::BTreeMap, path::Path};
 
+use gnoma_core::bounded_file;
 use serde_json::Value;
 
 /// Most bytes of a file with rules.
@@ -45,10 +46,7 @@ impl RuleBook {
 /// The first of these files there, and its length.
 pub(super) fn read(folder: &Path, files: &[&str]) -> (RuleBook, usize) {
     let text = files.iter().find_map(|name| {
-        let mut text = String::new();
-        let opened = File::open(folder.join(name)).ok()?;
-        opened.take(MAX_BYTES).read_to_string(&mut text).ok()?;
-        Some(text)
+        String::from_utf8(bounded_file::read_start(&folder.join(name), MAX_BYTES).ok()?).ok()
     });
     let Some(text) = text else { return (RuleBook::default(), 0) };
     let mut book =

@@ -1,11 +1,12 @@
 //! The programs that git runs as hooks in a repository.
 
 use std::{
-    fs::{self, File},
-    io::Read as _,
+    fs,
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
 };
+
+use gnoma_core::bounded_file;
 
 /// Most bytes that are read of a file of git's.
 const MAX_BYTES: u64 = 1 << 20;
@@ -58,13 +59,7 @@ fn line_behind(text: &str, mark: &str) -> Option<String> {
 }
 
 fn read(path: &Path) -> Option<String> {
-    let mut text = String::new();
-    // A pipe is not opened: that would wait for whoever fills it.
-    if !path.metadata().ok()?.is_file() {
-        return None;
-    }
-    File::open(path).ok()?.take(MAX_BYTES).read_to_string(&mut text).ok()?;
-    Some(text)
+    String::from_utf8(bounded_file::read_start(path, MAX_BYTES).ok()?).ok()
 }
 
 #[cfg(test)]

@@ -23,11 +23,12 @@ mod words;
 
 use std::{
     collections::BTreeSet,
-    fs::{self, File},
+    fs,
     io::{self, Read},
     path::{Path, PathBuf},
 };
 
+use gnoma_core::bounded_file;
 use sha2::{Digest, Sha256};
 
 use crate::paths;
@@ -80,7 +81,7 @@ pub fn pin(folder: &Path, content: &[u8]) -> io::Result<String> {
     hash.update(content);
     let mut left = MAX_BYTES;
     for file in acting_files(folder, content)? {
-        let mut opened = File::open(folder.join(&file))?;
+        let mut opened = bounded_file::open(&folder.join(&file))?;
         let length = opened.metadata()?.len();
         left = left.checked_sub(length).ok_or_else(too_much)?;
         part(&mut hash, &file, length);
@@ -150,10 +151,8 @@ fn said(folder: &Path, content: &[u8], files: &mut BTreeSet<PathBuf>) -> io::Res
     for file in &*files {
         let mut parts = file.iter();
         if parts.nth(1).is_some_and(|kind| kind == PLUGINS) {
-            let mut content = Vec::new();
-            let opened = File::open(folder.join(file))?;
-            let length = opened.take(MAX_SETTINGS_BYTES).read_to_end(&mut content)?;
-            left = left.checked_sub(length as u64).ok_or_else(too_much)?;
+            let content = bounded_file::read_start(&folder.join(file), MAX_SETTINGS_BYTES)?;
+            left = left.checked_sub(content.len() as u64).ok_or_else(too_much)?;
             let plugin: PathBuf = file.iter().take(PLUGIN_DEPTH).collect();
             said.read_plugin(&content, &plugin);
         }
@@ -161,9 +160,7 @@ fn said(folder: &Path, content: &[u8], files: &mut BTreeSet<PathBuf>) -> io::Res
     for name in SETTINGS {
         let file = folder.join(name);
         if file.is_file() {
-            let mut content = Vec::new();
-            File::open(&file)?.take(MAX_SETTINGS_BYTES).read_to_end(&mut content)?;
-            said.read(&content);
+            said.read(&bounded_file::read_start(&file, MAX_SETTINGS_BYTES)?);
             add(PathBuf::from(name), files)?;
         }
     }
@@ -192,7 +189,8 @@ pub fn unpinned(folder: &Path, content: &[u8]) -> io::Result<Vec<String>> {
         is_open_itself(command) || ruled.is_open || ruled.lines.iter().any(&mut is_open_itself)
     };
     let commands = said.commands.iter().zip(&said.ruled).filter(|each| is_open(each));
-    let commands: BTreeSet<&String> = gnoma_core::sort::set(commands.map(|(command, _)| command));
+    let commands: BTreeSet<&String> =
+        gnoma_core::sort::to_set(commands.map(|(command, _)| command));
     Ok(commands.into_iter().cloned().collect())
 }
 
@@ -250,6 +248,32 @@ exec = "sh ./scripts/check.sh --strict"
 command = "tools/server"
 args = ["--data=tools/data.json"]
 "#;
+
+    #[test]
+    fn named_pipes_in_place_of_a_projects_files_are_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = [books::PACKAGE_FILES, books::MAKEFILES, books::JUSTFILES].concat();
+        let others = [
+            ".git/config",
+            ".git/commondir",
+            ".git/hooks/pre-commit",
+            ".claude/settings.json",
+            "run.sh",
+        ];
+        for name in files.into_iter().chain(others).chain(SETTINGS) {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            if !path.exists() {
+                assert!(
+                    std::process::Command::new("mkfifo").arg(&path).status().unwrap().success()
+                );
+            }
+        }
+        let config = b"[[hooks]]\nexec = 'npm test && make test && just test && sh run.sh *.sh'\n";
+        assert!(acting(folder.path(), config).unwrap().is_empty());
+        assert!(pin(folder.path(), config).is_ok());
+        assert!(content(folder.path()).unwrap().is_none());
+    }
 
     #[test]
     fn every_file_that_acts_is_part_of_the_pin_and_others_are_not() {

@@ -224,7 +224,7 @@ impl<'f> RuleSearch<'f> {
         places: &[PathBuf],
         found: &mut Ruled,
     ) -> Option<()> {
-        let mut unknown: BTreeSet<&str> = gnoma_core::sort::set(names.iter().copied());
+        let mut unknown: BTreeSet<&str> = gnoma_core::sort::to_set(names.iter().copied());
         let mut is_any = false;
         for place in places {
             let book = self.book(place, files)?;

@@ -8,10 +8,10 @@
 
 use std::{
     collections::BTreeSet,
-    fs::File,
-    io::Read as _,
     path::{Component, Path, PathBuf},
 };
+
+use gnoma_core::bounded_file;
 
 use super::words::as_a_shell_reads;
 
@@ -67,8 +67,7 @@ pub(super) fn by(folder: &Path, named: &BTreeSet<PathBuf>) -> Option<BTreeSet<Pa
 
 /// The text of a script; `None` where it is none.
 fn read(path: &Path) -> Option<String> {
-    let mut content = Vec::new();
-    File::open(path).ok()?.take(MAX_SCRIPT_BYTES).read_to_end(&mut content).ok()?;
+    let content = bounded_file::read_start(path, MAX_SCRIPT_BYTES).ok()?;
     (!content.contains(&0)).then(|| String::from_utf8_lossy(&content).into_owned())
 }
 

@@ -32,7 +32,7 @@ const COMPLETING: [&str; 6] = ["node", "bun", "deno", "tsx", "ts-node", "ruby"];
 /// All texts, whole and cut into words, with what the commands among them name in other ways.
 pub(super) fn of(said: &SettingsWords) -> BTreeSet<String> {
     let is_between = |c: char| c.is_whitespace() || SEPARATORS.contains(&c);
-    let mut words: BTreeSet<String> = gnoma_core::sort::set(
+    let mut words: BTreeSet<String> = gnoma_core::sort::to_set(
         said.texts
             .iter()
             .flat_map(|text| text.split(is_between))

@@ -85,7 +85,7 @@ fn agent(name: &str, agent: &Section<'_>) -> CliAgent {
         automatic: agent.switch("automatic").unwrap_or(false),
         command: command.unwrap_or_else(|| usual.0.to_owned()),
         args: if is_usual { owned(usual.1) } else { args },
-        env: gnoma_core::sort::map(agent.below("env").into_iter().filter_map(secret)),
+        env: gnoma_core::sort::to_map(agent.below("env").into_iter().filter_map(secret)),
         network: agent.switch("network").unwrap_or(true),
         writable,
     }

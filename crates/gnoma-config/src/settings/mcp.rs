@@ -52,7 +52,7 @@ fn server(name: &str, server: &Section<'_>) -> McpServer {
             Value::Secret(secret) => Some((name, secret)),
             _ => None,
         };
-        gnoma_core::sort::map(entries.filter_map(secret))
+        gnoma_core::sort::to_map(entries.filter_map(secret))
     };
     let replaces = server.below("replace_default").into_iter();
     let path_args = server.below("tool_policy").into_iter();
@@ -67,9 +67,11 @@ fn server(name: &str, server: &Section<'_>) -> McpServer {
         timeout: server.duration("timeout"),
         network: server.switch("network").unwrap_or(false),
         writable: server.texts("writable"),
-        replaces: gnoma_core::sort::map(
+        replaces: gnoma_core::sort::to_map(
             replaces.filter_map(|(name, value)| Some((name, value.into_text()?))),
         ),
-        path_args: gnoma_core::sort::map(path_args.map(|(name, value)| (name, value.into_texts()))),
+        path_args: gnoma_core::sort::to_map(
+            path_args.map(|(name, value)| (name, value.into_texts())),
+        ),
     }
 }

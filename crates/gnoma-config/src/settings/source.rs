@@ -52,7 +52,7 @@ pub(super) fn of_key(layers: &Merged, key: &str) -> Option<ValueSource> {
 pub(super) fn of_table(layers: &Merged, table: &str) -> BTreeMap<String, ValueSource> {
     let within = KeyPath::dotted(table);
     let entries = layers.entries().iter().filter(|(path, _)| path.is_within(&within));
-    gnoma_core::sort::map(
+    gnoma_core::sort::to_map(
         entries
             .filter_map(|(path, entry)| Some((path.last_name()?.to_owned(), source(path, entry)))),
     )

@@ -71,7 +71,7 @@ pub(crate) struct Speeds(BTreeMap<(String, String), Speed>);
 impl From<Vec<(ModelRef, Speed)>> for Speeds {
     fn from(list: Vec<(ModelRef, Speed)>) -> Self {
         let sound = list.into_iter().filter(|(_, speed)| speed.is_sound()).take(MOST_ARMS);
-        Self(gnoma_core::sort::map(sound.map(|(arm, speed)| (key(&arm), speed))))
+        Self(gnoma_core::sort::to_map(sound.map(|(arm, speed)| (key(&arm), speed))))
     }
 }
 

@@ -3,14 +3,14 @@
 use std::{
     collections::{HashMap, VecDeque},
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     task::{Context, Poll},
 };
 
 use futures_util::Stream;
 use gnoma_core::{
     Content, EventStream, Message, ModelInfo, ModelRequest, Provider, ProviderError, RawJson, Role,
-    StreamEvent, ToolSpec, provider::ToolChoice, stream::Slot, tool::BoxFuture,
+    StreamEvent, ToolSpec, provider::ToolChoice, stream::Slot, sync::Mutex, tool::BoxFuture,
 };
 
 use super::{
@@ -46,7 +46,7 @@ impl Renamed {
     }
 
     fn renamed(&self, mut request: ModelRequest) -> ModelRequest {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         request.tools = known.set(&request.tools);
         // What only this still holds is part of no conversation any more.
         known.messages.retain(|_, (ours, _)| Arc::strong_count(ours) > 1);

@@ -1,16 +1,13 @@
 //! Hooks of a program that drives the session: it is called back over its own wire, with the facts that a
 //! hook's program would read, and answers with the JSON that one would print.
 
-use std::{
-    path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use gnoma_core::{
     Event,
     lifecycle::{Point, PointAnswer, PointKind},
     session::PermissionMode,
+    sync::Mutex,
     task::boxed,
     tool::BoxFuture,
 };
@@ -106,7 +103,7 @@ impl Callbacks {
 
     /// What happens in the session: which model is asked, and how much it thinks.
     pub fn heard(&self, event: &Event) {
-        self.session.lock().unwrap_or_else(PoisonError::into_inner).heard(event);
+        self.session.lock().heard(event);
     }
 
     /// Whether any is called at such a point.
@@ -128,7 +125,7 @@ impl Callbacks {
         };
         let point = Arc::new(point);
         let mut calling = JoinSet::new();
-        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let session = self.session.lock().clone();
         for (at, hook) in self.hooks.iter().enumerate().filter(|(_, hook)| fits(hook)) {
             let (hook, point) = (Arc::clone(hook), Arc::clone(&point));
             let facts = input::input(&hook, &point, mode, &session, NO_PROMPT);

@@ -3,18 +3,17 @@
 //! It goes with the session. What a session that was killed has left is removed at the next start.
 
 use std::{
-    fs::{self, DirBuilder, File},
+    fs::{self, File},
     io,
-    os::unix::fs::DirBuilderExt as _,
     path::Path,
     time::{Duration, SystemTime},
 };
 
+use gnoma_core::private_file;
+
 /// Held while the session lives.
 const LOCK: &str = "lock";
 const PREFIX: &str = "session-";
-/// For the owner alone.
-const OWN: u32 = 0o700;
 /// Most entries that are looked at for what killed sessions have left.
 const MAX_LEFT: usize = 1_000;
 /// How old an entry without a lock must be to be removed: versions before this one made some.
@@ -32,7 +31,7 @@ pub(super) struct HookFolder {
 impl HookFolder {
     /// Makes one in `base`.
     pub(super) fn below(base: &Path) -> io::Result<Self> {
-        DirBuilder::new().recursive(true).mode(OWN).create(base)?;
+        private_file::create_folder(base)?;
         for _ in 0..MAX_TRIES {
             let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(base)?;
             let lock = File::create(folder.path().join(LOCK));

@@ -1,5 +1,6 @@
 //! For which tools a hook runs, as it was written beside it.
 
+use gnoma_core::glob;
 use regex_automata::meta::Regex;
 
 use crate::{
@@ -63,7 +64,7 @@ impl Matcher {
             Self::Either(names, regex) => {
                 names.iter().any(|it| is_named(it, name)) || regex.is_match(theirs(name))
             }
-            Self::Glob(glob) => glob.split('|').any(|glob| fits(glob.as_bytes(), name.as_bytes())),
+            Self::Glob(glob) => glob.split('|').any(|glob| glob::matches(glob, name)),
             Self::Broken => false,
         }
     }
@@ -76,55 +77,9 @@ fn is_named(written: &str, name: &str) -> bool {
     is_theirs || written == theirs(name) || (written == name && name.contains('.'))
 }
 
-/// Whether a glob of `*` and `?` fits. It goes back to the last `*` alone, so that its steps are bounded by the product
-/// of the two lengths.
-fn fits(glob: &[u8], name: &[u8]) -> bool {
-    let (mut at, mut read) = (0, 0);
-    // Behind the last star, and what that star has not taken yet.
-    let mut last_star = None;
-    while let Some(letter) = name.get(read) {
-        match glob.get(at) {
-            Some(b'*') => {
-                at += 1;
-                last_star = Some((at, read));
-            }
-            Some(sign) if *sign == b'?' || sign == letter => (at, read) = (at + 1, read + 1),
-            _ => match &mut last_star {
-                Some((behind, taken)) => {
-                    *taken += 1;
-                    (at, read) = (*behind, *taken);
-                }
-                None => return false,
-            },
-        }
-    }
-    glob.get(at..).unwrap_or_default().iter().all(|sign| *sign == b'*')
-}
-
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
-
-    /// What a glob means, by trying everything.
-    fn tried(glob: &[u8], name: &[u8]) -> bool {
-        match (glob.split_first(), name.split_first()) {
-            (None, None) => true,
-            (Some((b'*', rest)), _) if tried(rest, name) => true,
-            (Some((b'*', _)), Some((_, after))) => tried(glob, after),
-            (Some((b'?', rest)), Some((_, after))) => tried(rest, after),
-            (Some((one, rest)), Some((other, after))) if one == other => tried(rest, after),
-            _ => false,
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn hook_globs_mean_what_trying_everything_says(glob in "[ab*?]{0,7}", name in "[ab]{0,8}") {
-            prop_assert_eq!(fits(glob.as_bytes(), name.as_bytes()), tried(glob.as_bytes(), name.as_bytes()));
-        }
-    }
 
     #[test]
     fn a_hook_glob_of_many_stars_is_matched_in_few_steps() {

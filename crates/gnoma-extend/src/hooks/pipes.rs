@@ -5,12 +5,11 @@ use std::{
     io::{self, Read as _, Seek as _, SeekFrom},
     os::unix::process::ExitStatusExt as _,
     process::{ExitStatus, Stdio},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
-use gnoma_core::task::boxed;
-use rustix::process::{Pid, Signal, kill_process_group};
+use gnoma_core::{sync::Mutex, task::boxed};
 use serde_json::Value;
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _},
@@ -23,6 +22,7 @@ use super::{
     answer::{HookEnd, HookRun},
     hook::MAX_TIMEOUT,
 };
+use crate::process_group::ProcessGroup;
 
 /// Most that is read of what a hook says, in bytes.
 pub(super) const MAX_OUTPUT_BYTES: u64 = 1 << 20;
@@ -36,26 +36,6 @@ pub(super) const MAX_FIRST_LINE: u64 = 4 << 10;
 const DRAIN: Duration = Duration::from_millis(200);
 /// Added to the number of the signal that ended a hook, as shells do.
 const SIGNAL_BASE: i32 = 128;
-
-/// A process group, killed when dropped.
-#[derive(Debug)]
-pub(super) struct HookGroup(Option<Pid>);
-
-impl HookGroup {
-    pub(super) fn led_by(child: &Child) -> Self {
-        let id = child.id().and_then(|id| i32::try_from(id).ok());
-        Self(id.and_then(Pid::from_raw))
-    }
-}
-
-impl Drop for HookGroup {
-    fn drop(&mut self) {
-        if let Some(leader) = self.0 {
-            // The only failure is that no process is left.
-            kill_process_group(leader, Signal::KILL).ok();
-        }
-    }
-}
 
 /// A hook has said that the session need not wait for it.
 #[derive(Debug)]
@@ -83,7 +63,7 @@ pub(crate) struct PipedHook {
     stderr: PipedOutput,
     reading: JoinSet<()>,
     _writing: JoinSet<()>,
-    _group: HookGroup,
+    _group: ProcessGroup,
 }
 
 type PipedOutput = Arc<Mutex<Vec<u8>>>;
@@ -111,7 +91,7 @@ impl PipedHook {
             writing
                 .spawn(async move { pipe.write_all(input.as_bytes()).await.unwrap_or_default() });
         }
-        let group = HookGroup::led_by(&child);
+        let group = ProcessGroup::with_leader(&child);
         Ok(Self { child, stdout, stderr, reading, _writing: writing, _group: group })
     }
 
@@ -128,7 +108,7 @@ impl PipedHook {
                 }
                 Ok(Err(error)) => return Ok(HookEnd::Failed(format!("was lost: {error}"))),
                 Err(_) if look < until => {
-                    if let Some(goes_on) = GoesOn::parse(&locked(&self.stdout)) {
+                    if let Some(goes_on) = GoesOn::parse(&self.stdout.lock()) {
                         return Err(goes_on);
                     }
                 }
@@ -139,7 +119,7 @@ impl PipedHook {
 
     /// Returns what it has said, once it has ended so.
     pub(super) fn said(&self, end: HookEnd) -> HookRun {
-        let text = |output: &PipedOutput| String::from_utf8_lossy(&locked(output)).into_owned();
+        let text = |output: &PipedOutput| String::from_utf8_lossy(&output.lock()).into_owned();
         HookRun { end, stdout: text(&self.stdout), stderr: text(&self.stderr) }
     }
 }
@@ -167,12 +147,8 @@ fn append(output: &mut Vec<u8>, piece: &[u8]) {
 async fn collect(mut pipe: impl AsyncRead + Unpin, output: PipedOutput) {
     let mut chunk = [0; 8 << 10];
     while let Ok(length @ 1..) = pipe.read(&mut chunk).await {
-        append(&mut locked(&output), chunk.get(..length).unwrap_or_default());
+        append(&mut output.lock(), chunk.get(..length).unwrap_or_default());
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Reads an output from a file, without its middle where it is long.

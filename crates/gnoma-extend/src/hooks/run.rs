@@ -11,10 +11,10 @@ use std::{
     io::{self, Read as _, Write as _},
     path::{Path, PathBuf},
     process::Stdio,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
 };
 
-use gnoma_core::task::boxed;
+use gnoma_core::{sync::Mutex, task::boxed};
 use gnoma_sandbox::{Policy, Walls};
 use tokio::{
     io::{AsyncBufReadExt as _, BufReader},
@@ -27,8 +27,9 @@ use tokio::{
 use super::{
     answer::{HookEnd, HookRun},
     folder::HookFolder,
-    pipes::{GoesOn, HookGroup, LOOK, MAX_FIRST_LINE, PipedHook, read_output},
+    pipes::{GoesOn, LOOK, MAX_FIRST_LINE, PipedHook, read_output},
 };
+use crate::process_group::ProcessGroup;
 
 /// Starts a hook for each number that it reads, and says how it ended. A file that cannot be opened must
 /// not pass for a hook that blocks, as it would by the shell's own exit code.
@@ -69,7 +70,7 @@ struct HookWorker {
     /// Where it finds what it is to run.
     folder: tempfile::TempDir,
     _reading: JoinSet<()>,
-    _group: HookGroup,
+    _group: ProcessGroup,
     _child: Child,
 }
 
@@ -135,9 +136,8 @@ impl HookRunner {
 
     /// The shell that starts hooks; the first one starts it.
     fn worker(&self) -> Result<Arc<HookWorker>, String> {
-        let mut worker = locked(&self.worker);
-        if let Some(running) = worker.as_ref().filter(|running| locked(&running.waiting).is_some())
-        {
+        let mut worker = self.worker.lock();
+        if let Some(running) = worker.as_ref().filter(|running| running.waiting.lock().is_some()) {
             return Ok(Arc::clone(running));
         }
         let folder = self.folder().ok_or("could not be started: its folder cannot be made")?;
@@ -150,7 +150,7 @@ impl HookRunner {
 
     /// No other hook is started by it.
     fn leave(&self, left: &Arc<HookWorker>) {
-        let mut worker = locked(&self.worker);
+        let mut worker = self.worker.lock();
         if worker.as_ref().is_some_and(|running| Arc::ptr_eq(running, left)) {
             *worker = None;
         }
@@ -250,7 +250,7 @@ impl HookWorker {
             waiting,
             folder,
             _reading: reading,
-            _group: HookGroup::led_by(&child),
+            _group: ProcessGroup::with_leader(&child),
             _child: child,
         })
     }
@@ -258,7 +258,7 @@ impl HookWorker {
     /// Has it start a hook.
     fn begin(&self, line: &str, input: &str) -> Result<(u64, oneshot::Receiver<i32>), String> {
         let why = |error: io::Error| format!("could not be started: {error}");
-        let mut orders = locked(&self.orders);
+        let mut orders = self.orders.lock();
         let id = orders.next;
         orders.next += 1;
         let folder = self.folder.path().join(id.to_string());
@@ -266,7 +266,7 @@ impl HookWorker {
         fs::write(folder.join("run"), line).map_err(why)?;
         fs::write(folder.join("in"), input).map_err(why)?;
         let (ended, code) = oneshot::channel();
-        if let Some(waiting) = locked(&self.waiting).as_mut() {
+        if let Some(waiting) = self.waiting.lock().as_mut() {
             waiting.insert(id, ended);
         }
         orders.input.write_all(format!("{id}\n").as_bytes()).map_err(why)?;
@@ -298,19 +298,15 @@ async fn hear(output: ChildStdout, waiting: Ended) {
     while let Ok(Some(line)) = lines.next_line().await {
         let Some((id, code)) = line.split_once(' ') else { continue };
         if let (Ok(id), Ok(code)) = (id.parse(), code.trim().parse::<i32>())
-            && let Some(ended) = locked(&waiting).as_mut().and_then(|waiting| waiting.remove(&id))
+            && let Some(ended) = waiting.lock().as_mut().and_then(|waiting| waiting.remove(&id))
         {
             let _nobody_waits = ended.send(code);
         }
     }
-    *locked(&waiting) = None;
+    *waiting.lock() = None;
 }
 
 fn text(path: &Path) -> String {
     let bytes = File::open(path).and_then(read_output).unwrap_or_default();
     String::from_utf8_lossy(&bytes).into_owned()
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

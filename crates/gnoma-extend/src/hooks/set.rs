@@ -4,7 +4,7 @@ use std::{
     collections::{HashMap, HashSet},
     path::PathBuf,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -13,6 +13,7 @@ use gnoma_core::{
     Event,
     lifecycle::{Point, PointAnswer, PointKind, SideModel},
     session::PermissionMode,
+    sync::Mutex,
     task::boxed,
 };
 use tokio::{
@@ -52,14 +53,14 @@ impl HookRuns {
     }
 
     fn put(&self, hook: &Hook, ran: (u64, String)) {
-        let (mut runs, key) = (locked(&self.0), Self::key(hook));
+        let (mut runs, key) = (self.0.lock(), Self::key(hook));
         if runs.len() < MAX_RUNS || runs.contains_key(&key) {
             runs.insert(key, ran);
         }
     }
 
     fn of(&self, hook: &Hook) -> Option<(u64, String)> {
-        locked(&self.0).get(&Self::key(hook)).cloned()
+        self.0.lock().get(&Self::key(hook)).cloned()
     }
 }
 
@@ -129,7 +130,7 @@ impl Hooks {
     #[must_use]
     pub fn listens(&self, kind: PointKind) -> bool {
         let has_beside =
-            || self.hooks.iter().any(|hook| hook.is_async) || !locked(&self.beside).is_empty();
+            || self.hooks.iter().any(|hook| hook.is_async) || !self.beside.lock().is_empty();
         self.points.contains(&kind)
             || (kind == PointKind::SessionEnd && has_beside())
             // What people say and the model's last words are part of what hooks can read.
@@ -150,13 +151,13 @@ impl Hooks {
 
     fn note(&self, point: &Point) {
         if let Some(transcript) = &self.transcript {
-            transcript.note(&locked(&self.session).id, point);
+            transcript.note(&self.session.lock().id, point);
         }
     }
 
     /// What happens in the session: which model is asked, and how much it thinks.
     pub(crate) fn heard(&self, event: &Event) {
-        locked(&self.session).heard(event);
+        self.session.lock().heard(event);
     }
 
     /// All of them, with what came of their last run.
@@ -204,7 +205,7 @@ impl Hooks {
         }
         // Those that nobody waited for have a moment at the end.
         let mut late =
-            if is_end { std::mem::take(&mut *locked(&self.beside)) } else { JoinSet::new() };
+            if is_end { std::mem::take(&mut *self.beside.lock()) } else { JoinSet::new() };
         async move {
             while late.join_next().await.is_some() {}
             let mut answers = Vec::new();
@@ -221,7 +222,7 @@ impl Hooks {
         let prompt = self.prompts.load(Ordering::Relaxed);
         HookGiven {
             point: Arc::clone(point),
-            input: input::input(hook, point, mode, &locked(&self.session), prompt).to_string(),
+            input: input::input(hook, point, mode, &self.session.lock(), prompt).to_string(),
             transcript: self.transcript.clone(),
         }
     }
@@ -329,13 +330,9 @@ async fn program(hook: &Hook, input: &str, Means { runner, beside, .. }: Means) 
 
 /// Has work done that nobody waits for. Where there is too much of it already, it is left.
 fn put_beside(beside: &Beside, work: impl Future<Output = ()> + Send + 'static) {
-    let mut beside = locked(beside);
+    let mut beside = beside.lock();
     while beside.try_join_next().is_some() {}
     if beside.len() < MAX_BESIDE {
         beside.spawn(boxed(work));
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

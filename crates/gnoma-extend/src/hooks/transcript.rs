@@ -1,14 +1,9 @@
 //! The conversation for hooks that read `transcript_path`: a JSON object a line, in the other program's format, as
 //! far as the points of the session reveal it, without secrets. It is deleted with the session.
 
-use std::{
-    fmt,
-    io::Write as _,
-    path::Path,
-    sync::{Mutex, PoisonError},
-};
+use std::{fmt, io::Write as _, path::Path};
 
-use gnoma_core::{cut, lifecycle::Point};
+use gnoma_core::{cut, lifecycle::Point, sync::Mutex};
 use serde_json::{Value, json};
 
 use super::{
@@ -57,7 +52,7 @@ impl Transcript {
 
     /// Takes in what a point tells. It is written when a hook is run.
     pub(crate) fn note(&self, session: &str, point: &Point) {
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.lines.lock();
         for mut entry in entries(point) {
             if let Some(clean) = &self.clean {
                 clean_strings(&mut entry, clean);
@@ -75,7 +70,7 @@ impl Transcript {
 
     /// Writes what was taken in.
     pub(crate) fn flush(&self) {
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.lines.lock();
         let text = std::mem::take(&mut lines.text);
         // Without it a hook sees less; nothing else depends on it.
         let _full = self.file.as_file().write_all(text.as_bytes());

@@ -6,11 +6,11 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
-    io::{self, Read as _, Write as _},
+    io,
     path::{Path, PathBuf},
 };
 
+use gnoma_core::{bounded_file, private_file};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -158,14 +158,11 @@ impl ToolMemory {
     /// Why it cannot be read.
     pub fn read(&self, definition: &Definition) -> Result<KnownTools, String> {
         let Some(path) = self.path(definition) else { return Ok(KnownTools::default()) };
-        let mut text = String::new();
-        let read =
-            fs::File::open(&path).and_then(|file| file.take(MAX_BYTES).read_to_string(&mut text));
-        match read {
-            Ok(_) => gnoma_core::json::from_str(&text).map_err(|_| {
+        match bounded_file::read_text(&path, MAX_BYTES) {
+            Ok(Some(text)) => gnoma_core::json::from_str(&text).map_err(|_| {
                 format!("`{}` is damaged; delete it to approve the tools anew", path.display())
             }),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(KnownTools::default()),
+            Ok(None) => Ok(KnownTools::default()),
             Err(error) => Err(format!("`{}` cannot be read: {error}", path.display())),
         }
     }
@@ -176,16 +173,9 @@ impl ToolMemory {
     /// Why it cannot be written.
     pub fn write(&self, definition: &Definition, known: &KnownTools) -> Result<(), String> {
         let Some(path) = self.path(definition) else { return Ok(()) };
-        let write = || -> io::Result<()> {
-            let folder = path.parent().unwrap_or(Path::new("."));
-            fs::create_dir_all(folder)?;
-            let mut file = tempfile::NamedTempFile::new_in(folder)?;
-            serde_json::to_writer(&mut file, known)?;
-            file.flush()?;
-            file.persist(&path)?;
-            Ok(())
-        };
-        write().map_err(|error| format!("`{}` cannot be written: {error}", path.display()))
+        let text = serde_json::to_vec(known).map_err(io::Error::from);
+        let written = text.and_then(|text| private_file::replace(&path, &text));
+        written.map_err(|error| format!("`{}` cannot be written: {error}", path.display()))
     }
 
     fn path(&self, definition: &Definition) -> Option<PathBuf> {

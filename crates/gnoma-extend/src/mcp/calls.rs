@@ -1,12 +1,8 @@
 //! The calls that a server is working on: who hears of their progress, and whom the server may ask.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use gnoma_core::{ToolCx, message::CallId, tool::ToolEvent};
+use gnoma_core::{ToolCx, message::CallId, sync::Mutex, tool::ToolEvent};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -36,13 +32,9 @@ struct CallsState {
 pub(super) struct Calls(Arc<Mutex<CallsState>>);
 
 impl Calls {
-    fn state(&self) -> MutexGuard<'_, CallsState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// A call begins; it ends when what is returned is dropped.
     pub(super) fn begin(&self, running: Running) -> Begun {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         let number = state.next;
         state.next += 1;
         state
@@ -56,7 +48,7 @@ impl Calls {
     pub(super) fn progress(&self, params: &Value) {
         let token = params.get("progressToken");
         let token = token.and_then(|token| token.as_u64().or_else(|| token.as_str()?.parse().ok()));
-        let mut state = self.state();
+        let mut state = self.0.lock();
         let named = token.filter(|token| state.entries.contains_key(token));
         let now = Instant::now();
         for (number, entry) in &mut state.entries {
@@ -82,7 +74,7 @@ impl Calls {
     /// Waits for something else than the server for so long: meanwhile the time of no call runs out.
     pub(super) fn wait(&self, wait: Duration) {
         let until = Instant::now() + wait;
-        for entry in self.state().entries.values_mut() {
+        for entry in self.0.lock().entries.values_mut() {
             entry.heard = entry.heard.max(until);
         }
     }
@@ -90,7 +82,7 @@ impl Calls {
     /// The call for which a server's question is put: the last that has begun. While it is put, its
     /// time does not run.
     pub(super) fn asking(&self) -> Option<Asking> {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         let (number, entry) = state.entries.iter_mut().next_back()?;
         entry.is_asking = true;
         Some(Asking { running: entry.running.clone(), calls: self.clone(), number: *number })
@@ -107,7 +99,7 @@ pub(super) struct Begun {
 impl Begun {
     /// When something was last heard of it; `None` while a person is asked.
     pub(super) fn heard(&self) -> Option<Instant> {
-        let state = self.calls.state();
+        let state = self.calls.0.lock();
         let entry = state.entries.get(&self.number)?;
         (!entry.is_asking).then_some(entry.heard)
     }
@@ -115,7 +107,7 @@ impl Begun {
 
 impl Drop for Begun {
     fn drop(&mut self) {
-        self.calls.state().entries.remove(&self.number);
+        self.calls.0.lock().entries.remove(&self.number);
     }
 }
 
@@ -128,7 +120,7 @@ pub(super) struct Asking {
 
 impl Drop for Asking {
     fn drop(&mut self) {
-        if let Some(entry) = self.calls.state().entries.get_mut(&self.number) {
+        if let Some(entry) = self.calls.0.lock().entries.get_mut(&self.number) {
             entry.is_asking = false;
             entry.heard = Instant::now();
         }

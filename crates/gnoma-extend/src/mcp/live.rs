@@ -2,11 +2,11 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
-use gnoma_core::{ToolOutcome, duration, json::RawJson, task::boxed, tool::BoxFuture};
+use gnoma_core::{ToolOutcome, duration, json::RawJson, sync::Mutex, task::boxed, tool::BoxFuture};
 use gnoma_net::Http;
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep_until, timeout};
@@ -191,7 +191,7 @@ impl Live {
                 }
                 tools.push(described);
             }
-            *self.headers.lock().unwrap_or_else(PoisonError::into_inner) = headers;
+            *self.headers.lock() = headers;
             faults.splice(0..0, self.peer.info.notes.iter().cloned());
             Ok((tools, faults))
         })
@@ -310,7 +310,7 @@ impl Live {
     }
 
     fn headers_of(&self, tool: &str, arguments: &Map<String, Value>) -> Vec<(String, String)> {
-        let all = self.headers.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.headers.lock();
         let marked = all.get(tool).filter(|_| self.peer.has_headers()).into_iter().flatten();
         marked.filter_map(|parameter| parameter.header(arguments)).collect()
     }

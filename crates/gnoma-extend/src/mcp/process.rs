@@ -7,17 +7,16 @@ use std::{
     pin::Pin,
     process::Stdio,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     task::{Context, Poll},
     time::Duration,
 };
 
-use gnoma_core::{Secret, task::boxed};
+use gnoma_core::{Secret, sync::Mutex, task::boxed};
 use gnoma_net::Http;
 use gnoma_sandbox::{Policy, Strength, Support, Walls};
-use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, ReadBuf},
     process::{Child, ChildStderr, ChildStdin, ChildStdout, Command},
@@ -31,6 +30,7 @@ use super::{
     limits::{MAX_STDERR_BYTES, MAX_UNASKED_BYTES},
     oauth::Tokens,
 };
+use crate::process_group::ProcessGroup;
 
 /// How long the end of a program's standard error is waited for.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -96,19 +96,6 @@ pub struct Process {
     pub(super) unasked: Arc<AtomicU64>,
 }
 
-/// A process group, killed when dropped.
-#[derive(Debug)]
-struct ProcessGroup(Option<Pid>);
-
-impl Drop for ProcessGroup {
-    fn drop(&mut self) {
-        if let Some(leader) = self.0 {
-            // The only failure is that nobody is left.
-            kill_process_group(leader, Signal::KILL).ok();
-        }
-    }
-}
-
 impl Process {
     /// The output so far was requested: only later output counts as unsolicited.
     pub fn heard(&self) {
@@ -124,7 +111,7 @@ impl Process {
 
     /// Whether it is known by a number, which it is as long as it was not waited for.
     pub(super) fn id(&self) -> Option<i32> {
-        self.group.0.map(|pid| pid.as_raw_nonzero().get())
+        self.group.id()
     }
 }
 
@@ -134,7 +121,7 @@ pub struct Stderr(Arc<Mutex<VecDeque<u8>>>);
 
 impl Stderr {
     fn push(&self, bytes: &[u8]) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.lock();
         kept.extend(bytes);
         let over = kept.len().saturating_sub(MAX_STDERR_BYTES);
         if over > 0 {
@@ -147,13 +134,13 @@ impl Stderr {
 
     /// Forgets it, before the server is started again.
     pub(super) fn clear(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.0.lock().clear();
     }
 
     /// Its text, as far as it is kept.
     #[must_use]
     pub fn text(&self) -> String {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.lock();
         String::from_utf8_lossy(kept.make_contiguous()).into_owned()
     }
 
@@ -251,12 +238,11 @@ pub fn start(
         program.spawn().map_err(|error| format!("`{command}` could not be started: {error}"))?;
     let ends = child.stdin.take().zip(child.stdout.take()).zip(child.stderr.take());
     let ((stdin, stdout), errors) = ends.ok_or("its streams could not be connected")?;
-    let id = child.id().and_then(|id| i32::try_from(id).ok());
     let mut reading = JoinSet::new();
     reading.spawn(boxed(keep(errors, stderr.clone())));
     let unasked = Arc::new(AtomicU64::new(0));
     let process = Process {
-        group: ProcessGroup(id.and_then(Pid::from_raw)),
+        group: ProcessGroup::with_leader(&child),
         _child: child,
         _walls: walls,
         reading,

@@ -1,11 +1,13 @@
 //! One server of a session: connected when it is needed, and again when it has ended.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Weak},
     time::Duration,
 };
 
-use gnoma_core::{ToolCall, ToolCx, ToolOutcome, duration, task::boxed, tool::BoxFuture};
+use gnoma_core::{
+    ToolCall, ToolCx, ToolOutcome, duration, sync::Mutex, task::boxed, tool::BoxFuture,
+};
 use tokio::{
     sync::{Mutex as Turn, watch},
     task::JoinSet,
@@ -132,7 +134,7 @@ impl ManagedServer {
 
     /// How it is now.
     pub(super) fn seen(&self) -> ServerFacts {
-        self.lock().clone()
+        self.seen.lock().clone()
     }
 
     /// The end of what it wrote to its standard error, as people may see it.
@@ -140,27 +142,20 @@ impl ManagedServer {
         (self.common.clean)(&self.stderr.text())
     }
 
-    fn lock(&self) -> MutexGuard<'_, ServerFacts> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn known(&self) -> MutexGuard<'_, KnownTools> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Whether its tools were seen, now or in an earlier session.
     pub(super) fn is_known(&self) -> bool {
-        self.known().is_known()
+        self.known.lock().is_known()
     }
 
     /// Whether it has resources, as far as is known.
     pub(super) fn has_resources(&self) -> bool {
-        self.known().has_resources
+        self.known.lock().has_resources
     }
 
     /// Whether its tools were never seen and may come yet.
     pub(super) fn is_awaited(&self) -> bool {
-        !self.is_known() && matches!(self.lock().state, ServerState::Idle | ServerState::Starting)
+        !self.is_known()
+            && matches!(self.seen.lock().state, ServerState::Idle | ServerState::Starting)
     }
 
     /// A connection: the one there is, or a new one.
@@ -180,7 +175,7 @@ impl ManagedServer {
             Ok(live) => Ok(live),
             Err(why) => {
                 // Perhaps it is another one now, which speaks the other wire.
-                self.known().shakes_hands = false;
+                self.known.lock().shakes_hands = false;
                 let why = self.explained(&why);
                 self.set(ServerState::Failed(why.clone()));
                 connection.failed = Some((Instant::now(), why.clone()));
@@ -199,7 +194,7 @@ impl ManagedServer {
             let handler = Handler::new(&self.definition.name);
             let lists = handler.lists.subscribe();
             let handler_lists = handler.lists.clone();
-            let handshake = match self.known().shakes_hands {
+            let handshake = match self.known.lock().shakes_hands {
                 true => Handshake::Yes,
                 false => Handshake::Ask,
             };
@@ -210,7 +205,7 @@ impl ManagedServer {
                 })?;
             let live = Arc::new(live);
             {
-                let mut seen = self.lock();
+                let mut seen = self.seen.lock();
                 seen.started_in = Some(began.elapsed());
                 seen.process = live.process_id();
             }
@@ -245,7 +240,7 @@ impl ManagedServer {
         /// Most of them that are named in a notice.
         const NAMED: usize = 3;
         let name = &self.definition.name;
-        let before = std::mem::replace(of(&mut self.lock()), left_out.clone());
+        let before = std::mem::replace(of(&mut self.seen.lock()), left_out.clone());
         let left_out: Vec<_> =
             left_out.into_iter().filter(|fault| !before.contains(fault)).collect();
         if left_out.is_empty() {
@@ -272,7 +267,7 @@ impl ManagedServer {
     }
 
     fn set(&self, state: ServerState) {
-        self.lock().state = state;
+        self.seen.lock().state = state;
         self.common.changes.send_modify(|count| *count += 1);
     }
 
@@ -284,7 +279,7 @@ impl ManagedServer {
     fn take_in(&self, listed: Vec<Described>, from: Option<&live::Live>) {
         let name = &self.definition.name;
         let (compared, written) = {
-            let mut known = self.known();
+            let mut known = self.known.lock();
             let before = known.clone();
             if let Some(live) = from {
                 known.has_resources = live.has_resources();
@@ -319,7 +314,7 @@ impl ManagedServer {
                 format!("the MCP server `{name}` has new tools: {}", new.join(", ")),
             );
         }
-        let mut seen = self.lock();
+        let mut seen = self.seen.lock();
         (seen.offered, seen.changed) = (offered, changed);
         drop(seen);
         self.common.changes.send_modify(|count| *count += 1);
@@ -350,7 +345,7 @@ impl ManagedServer {
         let definition = &self.definition;
         let (arguments, timeout) = (&call.arguments, definition.timeout);
         let outcome = live.call(definition, &tool, arguments, timeout, running).await;
-        let mut seen = self.lock();
+        let mut seen = self.seen.lock();
         seen.calls += 1;
         seen.took += began.elapsed();
         seen.failed += u64::from(matches!(outcome, ToolOutcome::Failed(_)));
@@ -373,7 +368,7 @@ impl ManagedServer {
     /// Why a tool must not be called, if it must not.
     fn withheld(&self, tool: &str) -> Option<String> {
         let name = &self.definition.name;
-        let seen = self.lock();
+        let seen = self.seen.lock();
         if seen.changed.iter().any(|changed| changed.now.name == tool) {
             return Some(format!(
                 "`{tool}` of the MCP server `{name}` has changed since it was approved; the user \
@@ -387,7 +382,7 @@ impl ManagedServer {
     /// Takes in its prompts.
     fn take_prompts(&self, prompts: Vec<ServerPrompt>) {
         let known = {
-            let mut known = self.known();
+            let mut known = self.known.lock();
             if known.prompts == prompts {
                 return;
             }
@@ -397,7 +392,7 @@ impl ManagedServer {
         if let Err(why) = self.common.memory.write(&self.definition, &known) {
             (self.common.tell)(true, why);
         }
-        self.lock().prompts = prompts;
+        self.seen.lock().prompts = prompts;
         self.common.changes.send_modify(|count| *count += 1);
     }
 
@@ -410,7 +405,7 @@ impl ManagedServer {
     /// Records that a person approved these tools.
     pub(super) fn approve(&self, listed: &[Described]) -> Result<(), String> {
         let known = {
-            let mut known = self.known();
+            let mut known = self.known.lock();
             known.approve(&self.definition.name, listed);
             known.clone()
         };

@@ -2,11 +2,11 @@
 
 use std::{
     collections::BTreeSet,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Weak},
     time::Duration,
 };
 
-use gnoma_core::{Tool, task::boxed, tool::BoxFuture};
+use gnoma_core::{Tool, sync::Mutex, task::boxed, tool::BoxFuture};
 use tokio::{
     sync::watch,
     task::JoinSet,
@@ -295,10 +295,6 @@ impl Offers {
 }
 
 impl Shared {
-    fn found(&self) -> MutexGuard<'_, Vec<String>> {
-        self.found.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Waits for servers whose tools nobody has seen yet, for so long, and until what came is on offer.
     async fn wait_for(&self, patience: Duration, is_meant: impl Fn(&ManagedServer) -> bool) {
         let mut changes = self.common.changes.subscribe();
@@ -368,7 +364,7 @@ impl Shared {
         let mut tools = own.to_vec();
         all.retain(|(_, server, tool)| !self.replace(&mut tools, server, tool));
         if !self.fits(&all) {
-            let found = self.found().clone();
+            let found = self.found.lock().clone();
             all.retain(|(name, _, _)| found.contains(name) || is_named(name));
         }
         tools.extend(self.reader());
@@ -410,7 +406,7 @@ impl Shared {
     fn complain(&self, server: &ManagedServer, tool: &Described, why: &str) {
         let name = naming::tool(&server.definition.name, &tool.name);
         let text = format!("the tool `{name}` is offered under its own name: {why}");
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self.told.lock();
         if told.insert(name) {
             (self.common.tell)(true, text);
         }
@@ -431,7 +427,7 @@ impl Shared {
             tools.extend(all.iter().filter_map(|(_, server, tool)| offered(server, tool)));
             return tools;
         }
-        let found = self.found().clone();
+        let found = self.found.lock().clone();
         tools.extend(found.iter().filter_map(|name| {
             let (_, server, tool) = all.iter().find(|(known, _, _)| known == name)?;
             offered(server, tool)
@@ -453,7 +449,7 @@ impl Catalog for Shared {
 
     fn add(&self, names: Vec<String>) -> BoxFuture<'_, ()> {
         {
-            let mut found = self.found();
+            let mut found = self.found.lock();
             let new: Vec<_> = names.into_iter().filter(|name| !found.contains(name)).collect();
             if new.is_empty() {
                 return Box::pin(std::future::ready(()));

@@ -3,12 +3,12 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
-use gnoma_core::task::boxed;
+use gnoma_core::{sync::Mutex, task::boxed};
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 use tokio::{
@@ -40,13 +40,9 @@ struct StdioShared {
 }
 
 impl StdioShared {
-    fn pending(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<Result<Value, CallError>>>> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Gives an answer to whoever waits for it; an answer that nobody waits for is nothing.
     fn resolve(&self, id: u64, outcome: Result<Value, CallError>) {
-        if let Some(waiting) = self.pending().remove(&id) {
+        if let Some(waiting) = self.pending.lock().remove(&id) {
             // Who has gone does not need it.
             waiting.send(outcome).ok();
         }
@@ -63,7 +59,7 @@ impl StdioShared {
     /// Gives an answer that names no request to the only one there is.
     fn resolve_only(&self, outcome: Result<Value, CallError>) {
         let only = {
-            let pending = self.pending();
+            let pending = self.pending.lock();
             pending.keys().next().copied().filter(|_| pending.len() == 1)
         };
         if let Some(id) = only {
@@ -73,7 +69,7 @@ impl StdioShared {
 
     fn end(&self) {
         self.has_ended.store(true, Ordering::Release);
-        self.pending().clear();
+        self.pending.lock().clear();
     }
 }
 
@@ -85,7 +81,7 @@ struct WaitingRequest<'a> {
 
 impl Drop for WaitingRequest<'_> {
     fn drop(&mut self) {
-        if self.shared.pending().remove(&self.id).is_none() {
+        if self.shared.pending.lock().remove(&self.id).is_none() {
             return;
         }
         let mut params = Map::new();
@@ -126,7 +122,7 @@ impl Stdio {
         let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
         let line = rpc::request(id, method, params);
         let (answer, answered) = oneshot::channel();
-        self.shared.pending().insert(id, answer);
+        self.shared.pending.lock().insert(id, answer);
         let waiting = WaitingRequest { shared: &self.shared, id };
         if !self.is_open() || self.shared.lines.send(line).await.is_err() {
             return Err(CallError::Ended);

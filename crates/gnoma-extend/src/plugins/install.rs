@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gnoma_core::diff::unified;
+use gnoma_core::{diff::unified, quantity::describe_count};
 
 use super::{
     manifest::{Manifest, check_name},
@@ -306,13 +306,7 @@ pub fn overview(manifest: &Manifest, files: &PluginFiles) -> Vec<String> {
     let skills = below(&place.skills, "skill.md");
     let counts =
         [(commands, "command"), (skills, "skill"), (agents, "agent"), (files.len(), "file")];
-    let counts =
-        counts.map(
-            |(count, noun)| {
-                if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
-            },
-        );
-    lines.push(counts.join(", "));
+    lines.push(counts.map(|(count, noun)| describe_count(count, noun)).join(", "));
     let faults = manifest.faults.iter().chain(&hooks.faults).chain(&servers.faults);
     lines.extend(faults.map(|fault| format!("not used: {fault}")));
     lines

@@ -3,11 +3,11 @@
 use std::{
     collections::BTreeMap,
     fs, io,
-    io::Write as _,
-    os::unix::fs::{DirBuilderExt as _, PermissionsExt as _},
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
 };
 
+use gnoma_core::{bounded_file, private_file};
 use serde::{Deserialize, Serialize};
 
 use super::{source::without_login, tree::PluginFiles};
@@ -61,10 +61,7 @@ impl PluginPins {
                 path.display()
             )
         };
-        if facts.len() > MAX_PINS_BYTES {
-            return Err(damaged());
-        }
-        let text = fs::read(&path).map_err(|_| damaged())?;
+        let text = bounded_file::read_existing(&path, MAX_PINS_BYTES).map_err(|_| damaged())?;
         let mut all: BTreeMap<String, PluginRecord> =
             gnoma_core::json::from_bytes(&text).map_err(|_| damaged())?;
         // Written before passwords were left out.
@@ -75,15 +72,8 @@ impl PluginPins {
     }
 
     pub(super) fn save(&self) -> Result<(), String> {
-        let write = || -> io::Result<()> {
-            let folder = self.path.parent().unwrap_or(Path::new("."));
-            fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-            let mut file = tempfile::NamedTempFile::new_in(folder)?;
-            file.write_all(&serde_json::to_vec_pretty(&self.all)?)?;
-            file.as_file().sync_all()?;
-            file.persist(&self.path)?;
-            Ok(())
-        };
-        write().map_err(|error| format!("cannot write `{}`: {error}", self.path.display()))
+        let text = serde_json::to_vec_pretty(&self.all).map_err(io::Error::from);
+        let written = text.and_then(|text| private_file::replace(&self.path, &text));
+        written.map_err(|error| format!("cannot write `{}`: {error}", self.path.display()))
     }
 }

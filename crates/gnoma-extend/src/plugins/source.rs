@@ -8,8 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gnoma_core::duration;
-
+use gnoma_core::{duration, home};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::{
@@ -100,10 +99,7 @@ impl Fetcher<'_> {
     }
 
     fn path(&self, place: &str) -> PathBuf {
-        match (place.strip_prefix("~/"), self.home) {
-            (Some(below), Some(home)) => home.join(below),
-            _ => self.cwd.join(place),
-        }
+        home::expand(place, self.home, self.cwd)
     }
 
     /// Brings a plugin here.

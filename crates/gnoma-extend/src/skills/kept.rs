@@ -1,8 +1,6 @@
 //! Texts of skills that were used in a session: they outlive a summary of the conversation.
 
-use std::sync::{Mutex, PoisonError};
-
-use gnoma_core::cut;
+use gnoma_core::{cut, sync::Mutex};
 
 /// Most bytes of one text, and of all.
 const MAX_KEPT_BYTES: usize = 16 << 10;
@@ -15,14 +13,14 @@ pub(crate) struct KeptSkills(Mutex<Vec<(String, String)>>);
 impl KeptSkills {
     /// A skill was used.
     pub(crate) fn add(&self, name: &str, text: String) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         all.retain(|(known, _)| known != name);
         all.push((name.to_owned(), text));
     }
 
     /// Their texts, as far as they may stay: those that were used last.
     pub(crate) fn texts(&self) -> Vec<String> {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.0.lock();
         let mut left = MAX_ALL_BYTES;
         let mut texts = Vec::new();
         for (name, text) in all.iter().rev() {

@@ -3,12 +3,13 @@
 use std::{
     fmt,
     path::{Component, Path},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
 use gnoma_core::{
     RawJson, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
     lifecycle::PromptPart,
+    sync::Mutex,
     tool::{Access, BoxFuture, Tier, ToolKind},
 };
 use serde::Deserialize;
@@ -139,7 +140,7 @@ impl Tool for SkillTool {
 /// Holds the turn to the tools of a skill. Those of several skills hold together.
 pub(crate) fn hold(held_to: &HeldTo, tools: Option<&[String]>) {
     let Some(tools) = tools else { return };
-    let mut held = held_to.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut held = held_to.lock();
     let mut all: Vec<String> = held.as_deref().unwrap_or_default().to_vec();
     all.extend(tools.iter().filter(|tool| !all.contains(tool)).cloned().collect::<Vec<_>>());
     // What was loaded must be readable to its end.

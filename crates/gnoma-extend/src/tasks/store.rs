@@ -3,11 +3,11 @@
 use std::{
     fmt,
     fs::{self, File},
-    io::{self, Write as _},
-    os::unix::fs::DirBuilderExt as _,
-    path::{Path, PathBuf},
+    io,
+    path::PathBuf,
 };
 
+use gnoma_core::{bounded_file, private_file};
 use rustix::fs::{FlockOperation, flock};
 
 use super::record::RunRecord;
@@ -74,26 +74,13 @@ impl RunStore {
     pub fn save(&self, run: &RunRecord) -> Result<(), StoreError> {
         let path = self.path(&run.id, RECORD);
         let is_new = !path.exists();
-        let written = self.write(&path, run);
+        let text = serde_json::to_vec(run).map_err(io::Error::from);
+        let written = text.and_then(|text| private_file::replace(&path, &text));
         written.map_err(|error| StoreError::Io(path, error))?;
         if is_new {
             self.delete_oldest(&run.id);
         }
         Ok(())
-    }
-
-    fn write(&self, path: &Path, run: &RunRecord) -> io::Result<()> {
-        self.make_folder()?;
-        let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
-        file.write_all(&serde_json::to_vec(run)?)?;
-        file.as_file().sync_all()?;
-        file.persist(path)?;
-        // The new name, too, outlives a crash.
-        File::open(&self.folder)?.sync_all()
-    }
-
-    fn make_folder(&self) -> io::Result<()> {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)
     }
 
     /// Takes the right to run a run.
@@ -103,7 +90,7 @@ impl RunStore {
     pub fn lock(&self, id: &str) -> Result<RunLock, StoreError> {
         let path = self.path(id, LOCK);
         let failed = |error| StoreError::Io(path.clone(), error);
-        self.make_folder().map_err(failed)?;
+        private_file::create_folder(&self.folder).map_err(failed)?;
         let file = File::options().create(true).truncate(false).write(true).open(&path);
         let file = file.map_err(failed)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -133,8 +120,7 @@ impl RunStore {
 
     fn read(&self, id: &str) -> Option<RunRecord> {
         let path = self.path(id, RECORD);
-        let size = fs::metadata(&path).ok()?.len();
-        let text = if size <= MAX_BYTES { fs::read(&path).ok()? } else { return None };
+        let text = bounded_file::read(&path, MAX_BYTES).ok()??;
         let run: RunRecord = gnoma_core::json::from_bytes(&text).ok()?;
         Some(run).filter(RunRecord::is_readable)
     }

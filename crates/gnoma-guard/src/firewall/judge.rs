@@ -3,12 +3,9 @@
 //! It does not decide who may see what: a judged text is rendered again for each reader. Each text is cleaned and
 //! scanned once per session; after that, its hash identifies the findings.
 
-use std::{
-    collections::HashMap,
-    ops::Range,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::HashMap, ops::Range, sync::Arc};
 
+use gnoma_core::sync::Mutex;
 use gnoma_secrets::Scanner;
 use sha2::{Digest as _, Sha256};
 
@@ -138,7 +135,7 @@ impl Judge {
 
     /// Texts whose verdict is remembered now.
     pub(super) fn remembered(&self) -> usize {
-        self.remembered.lock().unwrap_or_else(PoisonError::into_inner).verdicts.len()
+        self.remembered.lock().verdicts.len()
     }
 
     /// Judges a text; `None` when there is nothing to find.
@@ -163,11 +160,10 @@ impl Judge {
         let known = self.known().to_le_bytes();
         let hash = Sha256::new().chain_update(kind).chain_update(known).chain_update(text);
         let key: [u8; 32] = hash.finalize().into();
-        let lock = || self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = lock().verdicts.get(&key).cloned();
+        let known = self.remembered.lock().verdicts.get(&key).cloned();
         known.unwrap_or_else(|| {
             let judged = judge().map(Arc::new);
-            lock().insert(key, judged.clone());
+            self.remembered.lock().insert(key, judged.clone());
             judged
         })
     }

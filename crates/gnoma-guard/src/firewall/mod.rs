@@ -18,12 +18,13 @@ use std::{
     borrow::Cow,
     collections::{BTreeSet, HashSet, VecDeque},
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
 use gnoma_core::{
     Message, ModelRequest, ProviderError, RawJson, ToolCall, ToolOutcome, ToolSpec,
     message::ResultPart,
+    sync::Mutex,
     tool::{CommandReport, ToolKind, ToolOutput},
 };
 use gnoma_secrets::Scanner;
@@ -152,7 +153,7 @@ impl Firewall {
         provider: &ProviderFacts,
         request: ModelRequest,
     ) -> Result<Checked, Blocked> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let mut notices = Vec::new();
         for _ in 1..MAX_PASSES {
             let request = self.pass(&mut state, provider, request.clone(), &mut notices)?;
@@ -291,18 +292,14 @@ impl Firewall {
     /// Takes what [`Guarded`] providers did and has not been reported yet.
     #[must_use]
     pub fn take_notices(&self) -> Vec<Notice> {
-        self.lock().waiting.drain(..).collect()
+        self.state.lock().waiting.drain(..).collect()
     }
 
     fn queue(&self, notices: Vec<Notice>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.waiting.extend(notices);
         let surplus = state.waiting.len().saturating_sub(MAX_NOTICES);
         state.waiting.drain(..surplus);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, FirewallState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -311,7 +308,7 @@ impl fmt::Debug for Firewall {
         f.debug_struct("Firewall")
             .field("vault", &self.judge.vault)
             .field("texts", &self.judge.remembered())
-            .field("messages", &self.lock().messages.len())
+            .field("messages", &self.state.lock().messages.len())
             .finish_non_exhaustive()
     }
 }
@@ -349,7 +346,7 @@ fn settle<T: ?Sized>(
     if let Some((secret, _, place)) = blocking.clone().next() {
         let rule = &secret.rule;
         let rules: BTreeSet<_> =
-            gnoma_core::sort::set(blocking.map(|(secret, ..)| Arc::clone(&secret.rule)));
+            gnoma_core::sort::to_set(blocking.map(|(secret, ..)| Arc::clone(&secret.rule)));
         return Err(Blocked {
             sentence: format!(
                 "nothing was sent, because {place} contains a secret that rule `{rule}` blocks"

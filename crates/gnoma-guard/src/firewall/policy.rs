@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use gnoma_core::glob::matches;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -82,12 +83,12 @@ impl Policy {
 impl AllowEntry {
     fn fits(&self, rule: &str, provider: Option<&ProviderFacts>, path: Option<&str>) -> bool {
         let names_provider = |glob: &str| {
-            provider.is_some_and(|it| (glob == LOCAL && it.local) || fits(glob, &it.name))
+            provider.is_some_and(|it| (glob == LOCAL && it.local) || matches(glob, &it.name))
         };
         let names_path = |glob: &str| {
-            path.is_some_and(|path| fits(glob, path) || fits(&format!("*/{glob}"), path))
+            path.is_some_and(|path| matches(glob, path) || matches(&format!("*/{glob}"), path))
         };
-        self.rule.as_deref().is_none_or(|glob| fits(glob, rule))
+        self.rule.as_deref().is_none_or(|glob| matches(glob, rule))
             && self.provider.as_deref().is_none_or(names_provider)
             && self.path.as_deref().is_none_or(names_path)
     }
@@ -99,32 +100,6 @@ impl AllowEntry {
         let letters = |glob: &String| glob.chars().filter(|c| !matches!(c, '*' | '?')).count();
         (globs.clone().count(), globs.map(letters).sum())
     }
-}
-
-/// Whether `text` fits `glob`, in which `*` stands for any characters and `?` for one.
-fn fits(glob: &str, text: &str) -> bool {
-    let (glob, text): (Vec<char>, Vec<char>) = (glob.chars().collect(), text.chars().collect());
-    let (mut g, mut t) = (0, 0);
-    // Where to continue when what follows the last star does not fit: behind it, one letter later.
-    let mut star: Option<(usize, usize)> = None;
-    while t < text.len() {
-        match glob.get(g) {
-            Some('*') => {
-                star = Some((g + 1, t));
-                g += 1;
-            }
-            Some(c) if *c == '?' || text.get(t) == Some(c) => {
-                g += 1;
-                t += 1;
-            }
-            _ => {
-                let Some((after, from)) = star else { return false };
-                star = Some((after, from + 1));
-                (g, t) = (after, from + 1);
-            }
-        }
-    }
-    glob.get(g..).unwrap_or_default().iter().all(|c| *c == '*')
 }
 
 /// The hash of something that looks like a secret but is none, so that the list reveals nothing.

@@ -9,6 +9,7 @@ use std::{
 };
 
 use gnoma_core::{
+    glob::matches,
     session::PermissionMode,
     tool::{Access, Grant, MachineView},
 };
@@ -19,9 +20,7 @@ use super::{
     Judgement, World, by_rule,
     effects::{self, CommandEffect},
     file::doubt,
-    looking, machine,
-    meet::fits,
-    one_line,
+    looking, machine, one_line,
     opinion::{Decision, Opinion},
     rule::{Rule, RuleAction, Subject},
     suggest, text_of, trial,
@@ -282,7 +281,7 @@ impl<'a> Judgement<'a> {
     /// workspace: elsewhere the same words mean other files.
     fn is_about_words(&self, rule: &Rule, command: &Invocation) -> bool {
         match (&rule.subject, rule.action) {
-            (Subject::Tool(glob), _) => fits(glob, TOOL),
+            (Subject::Tool(glob), _) => matches(glob, TOOL),
             (Subject::Command(words), RuleAction::Allow) => {
                 words.covers(&command.words) && self.is_in_workspace(command)
             }
@@ -475,7 +474,7 @@ fn concerns(rule: &Rule, effect: &CommandEffect) -> Match {
         }
         (Effect::Network(None), Subject::Host(_)) => Match::Maybe,
         (Effect::Read(_) | Effect::Write(_) | Effect::Delete(_), Subject::Path { tool, .. })
-            if effect.tools().iter().any(|name| fits(tool, name)) =>
+            if effect.tools().iter().any(|name| matches(tool, name)) =>
         {
             Match::Maybe
         }

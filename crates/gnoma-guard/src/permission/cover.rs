@@ -1,11 +1,11 @@
 //! Whether rules cover a call as a whole. It does not say whether the call may run: whoever limits calls to a list
 //! of commands uses this, and judges the call as well.
 
-use gnoma_core::{ToolCall, ToolSpec, session::PermissionMode, tool::Touches};
+use gnoma_core::{ToolCall, ToolSpec, glob::matches, session::PermissionMode, tool::Touches};
 use gnoma_shell::StartContext;
 use serde_json::Value;
 
-use super::{Permissions, RuleAction, Subject, Verdict, World, meet::fits};
+use super::{Permissions, RuleAction, Subject, Verdict, World};
 
 impl Permissions {
     /// Whether one of the rules, which all deny, would stop a call, or might: a part of a shell line that it is
@@ -17,7 +17,7 @@ impl Permissions {
         // A rule about one tool says nothing of another that does the same.
         rules.retain(|rule| match &rule.subject {
             Subject::Command(_) => is_shell(),
-            Subject::Path { tool: glob, .. } => fits(glob, &tool.name),
+            Subject::Path { tool: glob, .. } => matches(glob, &tool.name),
             Subject::Tool(_)
             | Subject::Host(_)
             | Subject::Mcp { .. }

@@ -1,8 +1,6 @@
 //! Weighs what a simple command does: its effects, the places they touch, and how to describe them.
 
-use std::path::Path;
-
-use gnoma_core::tool::MachineView;
+use gnoma_core::{home, tool::MachineView};
 use gnoma_shell::{Effect, FilePlace, Invocation, Risk};
 
 pub(super) use super::words::program_of;
@@ -307,10 +305,7 @@ fn crooked_path(command: &Invocation, world: &World<'_>) -> Option<String> {
     let is_border = |letter: char| letter.is_whitespace() || "'\"<>|&;()=`".contains(letter);
     let mut paths = command.text.split(is_border).filter(|word| word.contains("/.."));
     let is_crooked = |word: &&str| {
-        let whole = match (word.strip_prefix("~/"), world.home) {
-            (Some(rest), Some(home)) => home.join(rest),
-            _ => cwd.join(Path::new(word)),
-        };
+        let whole = home::expand(word, world.home, cwd);
         let plain = without_dots(&whole);
         without_dots(&(world.resolve)(&whole)) != without_dots(&(world.resolve)(&plain))
     };

@@ -1,9 +1,9 @@
 //! Whether a rule about an agent or a skill is about a call that starts one.
 
-use gnoma_core::tool::ToolSpec;
+use gnoma_core::{glob::matches, tool::ToolSpec};
 use serde_json::Value;
 
-use super::{meet::fits, rule::Subject};
+use super::rule::Subject;
 
 /// The tool that starts elfs, and the one that loads skills.
 const STARTS_ELFS: &str = "elf.spawn";
@@ -37,5 +37,5 @@ fn is_named(glob: &str, name: Option<&str>) -> bool {
     let Some(name) = name.map(str::to_lowercase) else { return true };
     let glob = glob.to_lowercase();
     let bare = name.rsplit(':').next().unwrap_or(&name);
-    fits(&glob, &name) || fits(&glob, bare)
+    matches(&glob, &name) || matches(&glob, bare)
 }

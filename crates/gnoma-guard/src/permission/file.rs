@@ -4,6 +4,7 @@ use std::path::Path;
 
 use gnoma_core::{
     ToolCall,
+    glob::matches,
     session::PermissionMode,
     tool::{Access, Grant, ToolSpec},
 };
@@ -11,7 +12,6 @@ use serde_json::Value;
 
 use super::{
     Judgement, Permissions, Verdict, World, by_rule,
-    meet::fits,
     opinion::{Decision, Opinion},
     rule::{Origin, Rule, RuleAction, Subject},
     suggest,
@@ -102,7 +102,7 @@ impl<'a> Judgement<'a> {
             return by_rule(rule, "denies");
         }
         let rule = self.deciding(|rule| match &rule.subject {
-            Subject::Tool(glob) => fits(glob, &tool.name),
+            Subject::Tool(glob) => matches(glob, &tool.name),
             _ => self.is_about(rule, touch, spot, &[&tool.name]),
         });
         let by_mode = self.by_mode(tool.access);
@@ -191,7 +191,7 @@ impl<'a> Judgement<'a> {
         let Subject::Path { tool, path } = &rule.subject else { return false };
         match rule.action {
             RuleAction::Allow => {
-                tools.iter().any(|name| fits(tool, name)) && path.covers(spot, self.world)
+                tools.iter().any(|name| matches(tool, name)) && path.covers(spot, self.world)
             }
             RuleAction::Ask | RuleAction::Deny => {
                 is_meant(tool, touch, tools) && path.touches(spot, self.world) > Match::No
@@ -213,7 +213,7 @@ pub(super) fn doubt(found: Match, rule: Option<&Rule>) -> Opinion {
 /// Who forbids `fs.read` means all reading, by whatever tool; likewise for changing.
 fn is_meant(glob: &str, touch: FileAccess, tools: &[&str]) -> bool {
     let family = if touch == FileAccess::Read { READING } else { CHANGING };
-    tools.iter().chain(family).any(|name| fits(glob, name))
+    tools.iter().chain(family).any(|name| matches(glob, name))
 }
 
 /// A secret is only shown by a rule that names its file.

@@ -30,6 +30,7 @@ use std::{path::Path, sync::Arc};
 
 use gnoma_core::{
     ToolCall, ToolSpec,
+    glob::matches,
     session::PermissionMode,
     tool::{Access, Grant, ToolKind, Touches},
 };
@@ -47,7 +48,6 @@ pub(crate) use world::one_line;
 
 use crate::firewall::RestoredCall;
 use extension::starts;
-use meet::fits;
 use opinion::{Decision, Opinion};
 use world::PathSnapshot;
 
@@ -230,7 +230,8 @@ impl Permissions {
         let world = &World { resolve: &resolve, ..*world };
         let (mut opinion, grant) = self.bench(mode, world).judge(tool, call);
         for limit in &self.limits {
-            let is_listed = |tools: &Vec<String>| tools.iter().any(|glob| fits(glob, &call.name));
+            let is_listed =
+                |tools: &Vec<String>| tools.iter().any(|glob| matches(glob, &call.name));
             if !limit.tools.as_ref().is_none_or(is_listed) {
                 let reason = format!("`{}` is not one of the tools it was given", call.name);
                 return (Opinion::deny(reason), Grant::default());
@@ -320,14 +321,14 @@ impl<'a> Judgement<'a> {
     /// A rule that denies the call by its name, its server or a text in it.
     fn denying(&self, tool: &ToolSpec, call: &ToolCall, arguments: &Value) -> Option<&'a Rule> {
         let applies = |rule: &Rule| match &rule.subject {
-            Subject::Tool(glob) => fits(glob, &tool.name),
+            Subject::Tool(glob) => matches(glob, &tool.name),
             Subject::Mcp { server, tool: of_server } => {
                 is_of_server(&tool.name, server, of_server.as_deref(), Strictness::Loose)
             }
             Subject::Agent(_) | Subject::Skill(_) => starts(&rule.subject, tool, arguments),
             Subject::Text { tool: glob, text } => {
                 // An escape must not hide the text from the rule.
-                fits(glob, &tool.name)
+                matches(glob, &tool.name)
                     && (call.arguments.get().contains(text) || holds(arguments, text))
             }
             Subject::Command(_) | Subject::Path { .. } | Subject::Host(_) => false,
@@ -348,7 +349,7 @@ impl<'a> Judgement<'a> {
     /// A tool that does not say what it touches.
     fn nameless(&self, tool: &ToolSpec, access: Access, arguments: &Value) -> Opinion {
         let rule = self.deciding(|rule| match &rule.subject {
-            Subject::Tool(glob) => fits(glob, &tool.name),
+            Subject::Tool(glob) => matches(glob, &tool.name),
             Subject::Mcp { server, tool: of_server } => {
                 let strictness = Strictness::of(rule.action);
                 is_of_server(&tool.name, server, of_server.as_deref(), strictness)
@@ -381,7 +382,7 @@ impl<'a> Judgement<'a> {
         let rule = self.deciding(|rule| match (&rule.subject, rule.action) {
             (Subject::Host(pattern), RuleAction::Allow) => pattern.covers(&host),
             (Subject::Host(pattern), RuleAction::Ask | RuleAction::Deny) => pattern.touches(&host),
-            (Subject::Tool(glob), _) => fits(glob, &tool.name),
+            (Subject::Tool(glob), _) => matches(glob, &tool.name),
             _ => false,
         });
         let opinion = self.ruled(tool, rule).unwrap_or_else(|| {

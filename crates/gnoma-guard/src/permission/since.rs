@@ -1,6 +1,8 @@
 //! Rules that are added while sessions run.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use gnoma_core::sync::Mutex;
 
 use super::rule::{Rule, RuleAction};
 
@@ -15,7 +17,7 @@ impl RulesSince {
     /// Adds a rule; whether there was room for it.
     #[must_use]
     pub fn add(&self, rule: Rule) -> bool {
-        let mut rules = self.rules();
+        let mut rules = self.0.lock();
         let is_known = rules.contains(&rule);
         let has_room = is_known || rules.len() < MAX_RULES;
         if has_room && !is_known {
@@ -27,7 +29,7 @@ impl RulesSince {
     /// Takes back what was added; whether it was there.
     #[must_use]
     pub fn remove(&self, rule: &Rule) -> bool {
-        let mut rules = self.rules();
+        let mut rules = self.0.lock();
         let before = rules.len();
         rules.retain(|known| known != rule);
         rules.len() < before
@@ -35,15 +37,11 @@ impl RulesSince {
 
     /// Takes back all that were added with this action.
     pub fn clear(&self, action: RuleAction) {
-        self.rules().retain(|known| known.action != action);
+        self.0.lock().retain(|known| known.action != action);
     }
 
     pub(super) fn all(&self) -> Vec<Rule> {
-        self.rules().clone()
-    }
-
-    fn rules(&self) -> MutexGuard<'_, Vec<Rule>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().clone()
     }
 }
 

@@ -5,13 +5,13 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use gnoma_core::{names::escape_path, places::original};
+use gnoma_core::{glob::matches, names::escape_path, places::original};
 
 use super::name::{Name, NameKind, fits_names};
 use super::tables::{self, PlaceStart, SensitivePlace};
 use crate::permission::{
     World,
-    meet::{Dialect, Letter, PatternStep, fits},
+    meet::{Dialect, Letter, PatternStep},
     one_line,
 };
 
@@ -191,7 +191,7 @@ impl PathForm {
     /// Whether its last name is one of `names`.
     pub(super) fn is_named_like(&self, names: &[&str]) -> bool {
         self.names.last().is_some_and(|last| {
-            last.kind == NameKind::Literal && names.iter().any(|name| fits(name, &last.folded))
+            last.kind == NameKind::Literal && names.iter().any(|name| matches(name, &last.folded))
         })
     }
 

@@ -10,14 +10,9 @@
 
 mod placeholder;
 
-use std::{
-    borrow::Cow,
-    collections::HashMap,
-    fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{borrow::Cow, collections::HashMap, fmt, sync::Arc};
 
-use gnoma_core::RawJson;
+use gnoma_core::{RawJson, sync::Mutex};
 use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
 
@@ -71,7 +66,7 @@ impl Vault {
     /// The placeholder for a secret: the same one for the same value, whichever rule found it.
     pub fn conceal(&self, rule: &str, value: &str) -> Arc<str> {
         let digest: [u8; 32] = Sha256::digest(value).into();
-        let mut kept = self.lock();
+        let mut kept = self.kept.lock();
         if let Some(placeholder) = kept.placeholders.get(&digest) {
             return Arc::clone(placeholder);
         }
@@ -91,7 +86,7 @@ impl Vault {
     /// Whether the value has a placeholder.
     pub(crate) fn holds(&self, value: &str) -> bool {
         let digest: [u8; 32] = Sha256::digest(value).into();
-        self.lock().placeholders.contains_key(&digest)
+        self.kept.lock().placeholders.contains_key(&digest)
     }
 
     /// Puts the secrets back into a text.
@@ -122,7 +117,7 @@ impl Vault {
     ) -> Option<String> {
         let mut filled: Option<String> = None;
         let mut copied = 0;
-        let kept = self.lock();
+        let kept = self.kept.lock();
         for range in placeholder::find(text) {
             let written = text.get(range.clone()).unwrap_or_default();
             let Some((placeholder, value)) = kept.values.get_key_value(written) else {
@@ -150,7 +145,7 @@ impl Vault {
         placeholder: &str,
         use_value: impl FnOnce(&str) -> T,
     ) -> Option<T> {
-        self.lock().values.get(placeholder).map(|value| use_value(value))
+        self.kept.lock().values.get(placeholder).map(|value| use_value(value))
     }
 
     /// Whether what looks like a placeholder stands for nothing in any session.
@@ -162,15 +157,13 @@ impl Vault {
     pub(crate) fn placeholders(text: &str) -> Vec<std::ops::Range<usize>> {
         placeholder::find(text).collect()
     }
-
-    fn lock(&self) -> MutexGuard<'_, VaultEntries> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl fmt::Debug for Vault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Vault").field("secrets", &self.lock().values.len()).finish_non_exhaustive()
+        f.debug_struct("Vault")
+            .field("secrets", &self.kept.lock().values.len())
+            .finish_non_exhaustive()
     }
 }
 

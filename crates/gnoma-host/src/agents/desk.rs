@@ -1,9 +1,9 @@
 //! Where the processes of an agent wait: under the call whose result they need, or for the next turn of
 //! the conversation that they know.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use gnoma_core::{Message, message::CallId};
+use gnoma_core::{Message, message::CallId, sync::Mutex};
 use tokio::{runtime::Handle, task::JoinSet};
 
 use super::live::LiveAgent;
@@ -26,13 +26,9 @@ struct DeskState {
 }
 
 impl Desk {
-    fn lock(&self) -> MutexGuard<'_, DeskState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The process waits for the result of a call. `None`: the call is to start one.
     pub(super) fn wait(&self, call: CallId, live: Option<LiveAgent>) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.waiting.push((call, live));
         let over = state.waiting.len().saturating_sub(MAX_WAITING);
         state.waiting.drain(..over);
@@ -40,21 +36,21 @@ impl Desk {
 
     /// The process that waits for the result of a call.
     pub(super) fn take(&self, call: &CallId) -> Option<Option<LiveAgent>> {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         let at = state.waiting.iter().position(|(waiting, _)| waiting == call)?;
         Some(state.waiting.remove(at).1)
     }
 
     /// Looks at the process that waits for the result of a call.
     pub(super) fn look<T>(&self, call: &CallId, look: impl FnOnce(&LiveAgent) -> T) -> Option<T> {
-        let state = self.lock();
+        let state = self.0.lock();
         let waiting = state.waiting.iter().find(|(waiting, _)| waiting == call)?;
         waiting.1.as_ref().map(look)
     }
 
     /// The process that knows the beginning of this conversation.
     pub(super) fn knowing(&self, messages: &[Arc<Message>]) -> Option<LiveAgent> {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         let knows = |live: &LiveAgent| live.seen.is_some_and(|seen| seen.rest(messages).is_some());
         let at = state.idle.iter().rposition(knows)?;
         Some(state.idle.remove(at))
@@ -62,7 +58,7 @@ impl Desk {
 
     /// The process waits for its next turn.
     pub(super) fn rest(&self, live: LiveAgent) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.idle.push(live);
         let over = state.idle.len().saturating_sub(MAX_IDLE);
         state.idle.drain(..over);
@@ -81,7 +77,7 @@ impl Desk {
                 desk.rest(live);
             }
         };
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         while state.stopping.try_join_next().is_some() {}
         state.stopping.spawn_on(stopping, &runtime);
     }

@@ -6,14 +6,11 @@
 use std::{
     fs::{self, File, OpenOptions, Permissions},
     io::{self, Write as _},
-    os::unix::fs::{
-        DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _,
-        PermissionsExt as _,
-    },
+    os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
 };
 
+use gnoma_core::{private_file, sync::Mutex};
 use rustix::fs::OFlags;
 
 /// A log has at most two parts of this size: the one that is written, and the one before it.
@@ -56,7 +53,7 @@ impl LogFile {
 
     /// Appends a line. Once a part is full, it replaces the one before it, as `FILE.1`.
     pub(super) fn append(&self, line: &str) -> io::Result<()> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         let size = line.len() as u64;
         if let Some(part) = open.as_ref()
             && part.bytes.saturating_add(size) > MAX_PART_BYTES
@@ -93,7 +90,7 @@ impl LogFile {
 
     fn open_part(&self) -> io::Result<LogPart> {
         if let Some(folder) = self.path.parent() {
-            fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+            private_file::create_folder(folder)?;
         }
         let mut file = match open_existing(&self.path)? {
             Some(file) => file,

@@ -1,13 +1,8 @@
 //! Reading the files of other assistants: small ones, and JSON with comments.
 
-use std::{
-    fs::{File, Metadata},
-    io::{self, Read as _},
-    path::Path,
-};
+use std::{io, path::Path};
 
-use gnoma_core::json::from_hand;
-use rustix::fs::{Mode, OFlags};
+use gnoma_core::{bounded_file, json::from_hand};
 use serde_json::Value;
 
 /// Most bytes of a file.
@@ -23,35 +18,9 @@ pub(super) fn read_small(path: &Path) -> Result<Option<String>, String> {
 }
 
 fn read(path: &Path, most: u64) -> Result<Option<String>, String> {
-    match opened(path, most) {
-        Ok(Ok(file)) => {
-            let mut text = String::new();
-            file.take(most).read_to_string(&mut text).map_err(|error| error.to_string())?;
-            Ok(Some(text))
-        }
-        Ok(Err(why)) => Err(why),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error.to_string()),
-    }
-}
-
-/// The file, or why it is not read. What is no file is not opened, and one that turns into a pipe meanwhile
-/// keeps nobody waiting.
-fn opened(path: &Path, most: u64) -> io::Result<Result<File, String>> {
-    let fault = |facts: &Metadata| {
-        if !facts.is_file() {
-            return Some("it is not a regular file".to_owned());
-        }
-        (facts.len() > most).then(|| format!("it is larger than {} KiB", most >> 10))
-    };
-    if let Some(why) = fault(&path.metadata()?) {
-        return Ok(Err(why));
-    }
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
-    Ok(match fault(&file.metadata()?) {
-        Some(why) => Err(why),
-        None => Ok(file),
+    bounded_file::read_text(path, most).map_err(|error| match error.kind() {
+        io::ErrorKind::FileTooLarge => format!("it is larger than {} KiB", most >> 10),
+        _ => error.to_string(),
     })
 }
 
@@ -78,15 +47,17 @@ pub(super) fn markdown_files(folder: &Path) -> Vec<(String, Result<String, Strin
 
 #[cfg(test)]
 mod tests {
+    use rustix::fs::{CWD, Mode, mkfifoat};
+
     use super::*;
 
     #[test]
     fn pipes_devices_and_large_files_are_not_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
-        rustix::fs::mkfifoat(rustix::fs::CWD, path("pipe.md"), Mode::from(0o600)).unwrap();
+        mkfifoat(CWD, path("pipe.md"), Mode::from(0o600)).unwrap();
         std::os::unix::fs::symlink("/dev/zero", path("device.md")).unwrap();
-        File::create(path("large.md")).unwrap().set_len(MAX_TEXT_BYTES + 1).unwrap();
+        std::fs::File::create(path("large.md")).unwrap().set_len(MAX_TEXT_BYTES + 1).unwrap();
         std::fs::write(path("small.md"), "text").unwrap();
         let read = markdown_files(folder.path());
         let texts: Vec<_> = read.iter().filter_map(|(_, text)| text.as_deref().ok()).collect();

@@ -66,7 +66,7 @@ fn without_known(plan: &mut ImportPlan, config_dir: &Path) -> Result<()> {
         .collect();
     let servers = document.get("mcp_servers").and_then(|it| it.as_array()).into_iter().flatten();
     let names = servers.filter_map(|server| server.get("name")?.as_str().map(str::to_owned));
-    let mut names: BTreeSet<String> = gnoma_core::sort::set(names);
+    let mut names: BTreeSet<String> = gnoma_core::sort::to_set(names);
     let mut files: BTreeMap<String, String> = BTreeMap::new();
     let steps = std::mem::take(&mut plan.steps);
     for step in steps {

@@ -3,12 +3,11 @@
 
 use std::{
     collections::HashSet,
-    fs::File,
-    io::{self, Read as _},
+    io,
     path::{Path, PathBuf},
 };
 
-use gnoma_core::{cut, places::secret, written_text};
+use gnoma_core::{bounded_file, cut, home, places::secret, written_text};
 use gnoma_extend::in_a_line;
 
 /// Most that is taken of one file.
@@ -177,10 +176,7 @@ impl<'h> InstructionReader<'h> {
         project: Option<Project<'_>>,
         place: &str,
     ) -> Option<PathBuf> {
-        let named = match (import.strip_prefix("~/"), self.home) {
-            (Some(below), Some(home)) => home.join(below),
-            _ => from.parent()?.join(import),
-        };
+        let named = home::expand(import, self.home, from.parent()?);
         if is_named_like_text(import) && !named.exists() {
             let text = format!("`@{}` ({place}) does not exist", in_a_line(Path::new(import)));
             if !self.found.warnings.contains(&text) {
@@ -214,10 +210,7 @@ impl<'h> InstructionReader<'h> {
         if let Some(shown) = shown {
             return shown;
         }
-        match self.home.and_then(|home| path.strip_prefix(home).ok()) {
-            Some(below) => format!("~/{}", in_a_line(below)),
-            None => in_a_line(path),
-        }
+        in_a_line(&home::shorten(path, self.home))
     }
 
     fn warn(&mut self, text: String) {
@@ -273,8 +266,7 @@ enum FileStart {
 
 /// Reads the beginning of a file.
 fn read_start(real: &Path) -> io::Result<FileStart> {
-    let mut bytes = Vec::new();
-    File::open(real)?.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    let bytes = bounded_file::read_start(real, MAX_FILE_BYTES as u64 + 1)?;
     let is_cut = bytes.len() > MAX_FILE_BYTES;
     let text = written_text::decode(bytes);
     let mut text = text.unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into());

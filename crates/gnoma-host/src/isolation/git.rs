@@ -23,8 +23,8 @@ const MAX_REFS: usize = 20_000;
 const MAX_DEPTH: usize = 20;
 /// How an index begins.
 const INDEX: &[u8] = b"DIRC";
-/// What is none of git's is not followed.
-const NO_LINK: i32 = OFlags::NOFOLLOW.bits().cast_signed();
+/// What is none of git's is not followed, nor waited for.
+const NO_LINK: i32 = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).bits().cast_signed();
 
 /// Makes the repository in `copy`, of that in `root`. Gives where its objects are read; `None` where there
 /// is none, or one of a kind that cannot be read this way: then the copy has no repository.

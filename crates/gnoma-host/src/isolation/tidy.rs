@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use gnoma_core::protocol::Environment;
+use gnoma_core::{private_file, protocol::Environment};
 use gnoma_store::checkpoint::Workspace;
 use rustix::fs::{FlockOperation, OFlags, flock};
 
@@ -40,8 +40,7 @@ pub(super) struct CopyPlace {
 impl CopyPlace {
     /// Makes the place `id` in the folder of all copies.
     pub(super) fn make(all: &Path, id: &str) -> io::Result<Self> {
-        let mut private = fs::DirBuilder::new();
-        private.recursive(true).mode(0o700).create(all)?;
+        private_file::create_folder(all)?;
         let lock = all.join(id).with_extension(LOCK);
         let held = hold(&lock)?.ok_or(io::ErrorKind::AlreadyExists)?;
         let folder = all.join(id);

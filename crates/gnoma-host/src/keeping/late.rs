@@ -1,10 +1,6 @@
 //! A store that is still being opened, as the store it will be.
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    thread,
-    time::Duration,
-};
+use std::{sync::Arc, thread, time::Duration};
 
 use gnoma_core::{
     duration,
@@ -12,6 +8,7 @@ use gnoma_core::{
         EntryId, Hit, HoldReport, NewEntry, NewSession, Page, PageRequest, SessionFacts, SessionId,
         SessionStore, StoreError, StoreErrorKind, Stored,
     },
+    sync::Mutex,
 };
 use gnoma_store::Store;
 use tokio::{sync::watch, time::timeout};
@@ -148,7 +145,7 @@ pub(super) struct LateStore {
 
 impl SessionStore for LateStore {
     fn begin(&self, new: NewSession) -> Stored<'_, SessionId> {
-        let id = self.id.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let id = self.id.lock().take();
         let parent = new.parent.clone().or_else(|| self.parent.clone());
         Box::pin(async move {
             let store = self.store.get().await?;
@@ -231,7 +228,7 @@ mod tests {
         let count = Arc::clone(&tried);
         let late = Late::opening(move || {
             count.fetch_add(1, Ordering::SeqCst);
-            match kinds.lock().unwrap().pop() {
+            match kinds.lock().pop() {
                 Some(kind) => Err(StoreError::new(kind, "made to fail")),
                 None => Ok(Arc::new("open")),
             }
@@ -275,7 +272,7 @@ mod tests {
         let (open, may_open) = mpsc::channel::<()>();
         let may_open = Mutex::new(may_open);
         let late = Late::opening(move || {
-            may_open.lock().unwrap().recv().unwrap();
+            may_open.lock().recv().unwrap();
             Ok(Arc::new("open"))
         });
         let early = late.get_within(Duration::from_millis(1)).await;

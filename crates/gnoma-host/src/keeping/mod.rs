@@ -14,6 +14,7 @@ use std::sync::Arc;
 use gnoma_core::{
     Tool,
     store::{Checkpoints, ResultStore, SessionId, SessionStore},
+    sync::Mutex,
 };
 use gnoma_engine::Keeping;
 use gnoma_store::Store;
@@ -132,7 +133,7 @@ impl Kept {
     ) -> Option<Arc<dyn SessionStore>> {
         let store = self.store.clone()?;
         let parent = self.parent.clone();
-        Some(Arc::new(LateStore { store, id: id.into(), parent, is_reopened }))
+        Some(Arc::new(LateStore { store, id: Mutex::new(id), parent, is_reopened }))
     }
 
     /// Whether the conversation is saved.

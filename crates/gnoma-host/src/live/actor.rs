@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashSet,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Weak},
     time::Duration,
 };
 
@@ -10,6 +10,7 @@ use gnoma_core::{
     CallId, Command, Event,
     protocol::{Detach, ProcessEvent, Reply, Request, RequestError, SessionView},
     store::SessionId,
+    sync::Mutex,
     task::boxed,
     tool::BoxFuture,
 };
@@ -73,7 +74,7 @@ impl Actor {
         opening: BoxFuture<'static, Result<Opened, RequestError>>,
     ) -> Self {
         let id = log.with_view(|view| view.session.clone());
-        let remembered = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let remembered = kept.lock();
         let (services, detach) = (Arc::clone(&remembered.services), remembered.spec.detach);
         drop(remembered);
         Self {
@@ -94,10 +95,6 @@ impl Actor {
             is_closing: false,
             tasks: SessionTasks::default(),
         }
-    }
-
-    pub(super) fn kept(&self) -> MutexGuard<'_, Remembered> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn push(&self, event: Event) {
@@ -161,7 +158,7 @@ impl Actor {
         self.work.spawn(boxed(async move {
             let outcome = answer.await;
             if let (Ok(_), Some((title, kept))) = (&outcome, title) {
-                kept.lock().unwrap_or_else(PoisonError::into_inner).title = Some(title);
+                kept.lock().title = Some(title);
             }
             replier.reply(outcome);
         }));

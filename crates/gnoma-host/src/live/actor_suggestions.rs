@@ -12,7 +12,7 @@ impl Actor {
     pub(super) fn offer_task(&mut self, event: &Event) {
         let Event::TurnEnded { outcome: Outcome::Complete { .. }, .. } = event else { return };
         let is_child = self.log.with_view(|view| view.parent.is_some());
-        let is_interactive = self.kept().spec.interactive;
+        let is_interactive = self.kept.lock().spec.interactive;
         if is_child || !is_interactive || self.tasks.is_running() || self.work.len() >= MAX_WORK {
             return;
         }

@@ -27,8 +27,8 @@ impl Actor {
     /// Does what the run of a task wants.
     pub(super) fn follow_order(&mut self, order: Option<TaskOrder>) {
         // The engine's own mode: the log may not have told of it yet.
-        let mode = self.kept().rights.as_ref().map(Rights::mode);
-        let is_interactive = self.kept().spec.interactive;
+        let mode = self.kept.lock().rights.as_ref().map(Rights::mode);
+        let is_interactive = self.kept.lock().spec.interactive;
         let known = match &self.engine {
             Engine::Open(opened) => (opened.models)(),
             Engine::Opening(_) | Engine::Changing(_) | Engine::Gone => Vec::new(),

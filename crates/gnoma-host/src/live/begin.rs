@@ -1,14 +1,12 @@
 //! How sessions begin to live in this process.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex},
-};
+use std::{collections::VecDeque, sync::Arc};
 
 use gnoma_core::{
     Event,
     protocol::{ProcessEvent, RequestError, RequestErrorKind, SessionSpec, Start},
     store::SessionId,
+    sync::Mutex,
     task::boxed,
 };
 use gnoma_router::pool::Scope;
@@ -64,7 +62,7 @@ async fn living(
         Start::New => false,
         Start::Newest { fork } | Start::Stored { fork, .. } => !fork,
     };
-    if !goes_on || shared.state().sessions.is_empty() {
+    if !goes_on || shared.state.lock().sessions.is_empty() {
         return Ok(None);
     }
     let id = match shared.opener.goes_on(spec.clone()).await {
@@ -73,7 +71,7 @@ async fn living(
         Err(error) => return shared.unsaved(spec).map(Some).ok_or(error),
     };
     let Ok(live) = shared.session(&id) else { return Ok(None) };
-    let has = live.kept().spec.profile.clone();
+    let has = live.kept.lock().spec.profile.clone();
     match &spec.profile {
         Some(wanted) if has.as_ref() != Some(wanted) => {
             let has = has.unwrap_or_else(|| "none".to_owned());
@@ -108,7 +106,7 @@ pub(super) fn start(
     let scope = scope.unwrap_or_else(|| Scope::new(id.as_str()));
     let parent = scope.parent().map(|parent| SessionId::new(parent.session()));
     let log = EventLog::new(id.clone(), shared.next_epoch(), parent.clone(), messages);
-    let mut state = shared.state();
+    let mut state = shared.state.lock();
     if !state.may_open(&id)? {
         return Ok(id);
     }

@@ -6,7 +6,7 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Weak},
     time::Duration,
 };
 
@@ -16,6 +16,7 @@ use gnoma_core::{
     protocol::{Detach, Question as Asked, Request, RequestError, RequestErrorKind, SessionSpec},
     session::{Outcome, PermissionAnswer, SessionState},
     store::SessionId,
+    sync::Mutex,
     task::boxed,
     tool::{
         BoxFuture, ChildControl, ChildEnd, ChildLink, ChildMerge, ChildResult, ChildStatus,
@@ -104,9 +105,9 @@ enum Then {
 impl Drop for Child {
     fn drop(&mut self) {
         self.live.close();
-        let last = self.live.kept().following.as_ref().map(|it| it.now().clone());
+        let last = self.live.kept.lock().following.as_ref().map(|it| it.now().clone());
         if let (Some(last), Some(above)) = (last, self.above.upgrade()) {
-            let mut above = above.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut above = above.lock();
             above.following.iter_mut().for_each(|it| it.ended_below(&last));
         }
     }
@@ -158,7 +159,7 @@ async fn start(
         }
         let given = Some(SessionId::new(task.id.as_str())).filter(|_| !task.id.is_empty());
         let id = resumed.or(given).unwrap_or_else(|| shared.opener.new_id());
-        let kept = above.kept();
+        let kept = above.kept.lock();
         let rights = kept.rights.clone().ok_or(SpawnError::Unavailable)?;
         let scope = Arc::new(kept.scope.in_turn(parent.turn.as_str()));
         let scope = scope.child(id.as_str(), task.limit_micro_usd);
@@ -209,11 +210,11 @@ async fn start(
 impl Child {
     /// Waits for the end of its turn, ends it, and says what came of it.
     async fn result(mut self) -> Result<ChildResult, SpawnError> {
-        let mut copied = self.live.kept().services.copied();
+        let mut copied = self.live.kept.lock().services.copied();
         let mut uncopied = None;
         let (outcome, unproved) = loop {
             self.changed.borrow_and_update();
-            let outcome = self.live.kept().outcome.take();
+            let outcome = self.live.kept.lock().outcome.take();
             if let Some(outcome) = outcome
                 && let Then::Ends(why_not) = self.then(&outcome).await
             {
@@ -241,7 +242,7 @@ impl Child {
         self.live.close();
         self.live.ended().await;
         let end = uncopied.map_or_else(|| end_of(outcome), ChildEnd::Failed);
-        let following = self.live.kept().following.as_ref().map(|it| it.now().clone());
+        let following = self.live.kept.lock().following.as_ref().map(|it| it.now().clone());
         let last = following.unwrap_or_default();
         let merge = self.land(&end, &last, unproved).await;
         let duration_ms = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -261,12 +262,12 @@ impl Child {
             ChildEnd::Cancelled => Some("it was cancelled"),
             ChildEnd::Failed(_) => Some("it did not finish"),
         };
-        let services = Arc::clone(&self.live.kept().services);
+        let services = Arc::clone(&self.live.kept.lock().services);
         let merge = services.land(unproved.or(why_not.map(str::to_owned))).await?;
         let line = format!("{}: {}", self.shown(), merge.told);
         let shared = self.shared.upgrade()?;
         if let Ok(above) = shared.session(&SessionId::new(self.parent.session.as_str())) {
-            above.kept().remember_merge(line);
+            above.kept.lock().remember_merge(line);
         }
         Some(merge)
     }
@@ -291,7 +292,7 @@ impl Child {
             return Then::Goes;
         }
         let (passed, prover) = {
-            let kept = self.live.kept();
+            let kept = self.live.kept.lock();
             let passed = kept.following.as_ref().and_then(|it| it.now().passed);
             (passed, kept.prover.clone())
         };
@@ -304,7 +305,7 @@ impl Child {
             None if was_proof => return Then::Ends(Some(UNPROVED.to_owned())),
             Some(true) | None => (),
         }
-        let services = Arc::clone(&self.live.kept().services);
+        let services = Arc::clone(&self.live.kept.lock().services);
         tokio::select! {
             () = services.merge_next() => (),
             () = self.cancelled() => return Then::Ends(Some("it was cancelled".to_owned())),
@@ -327,14 +328,14 @@ impl Child {
             let why = "the project kept changing while its checks ran";
             return Then::Ends(Some(why.to_owned()));
         }
-        self.live.kept().following.iter_mut().for_each(Following::forget_verdict);
+        self.live.kept.lock().following.iter_mut().for_each(Following::forget_verdict);
         self.is_proving = prover.begin().await;
         if self.is_proving { Then::Goes } else { Then::Ends(Some(UNPROVED.to_owned())) }
     }
 
     /// What the checks found in what a merge would make of the project.
     fn disproved(&self) -> String {
-        let kept = self.live.kept();
+        let kept = self.live.kept.lock();
         let (by, evidence) = kept.following.as_ref().map(Following::found).unwrap_or_default();
         format!(
             "the project's checks fail on the merged files: {by}\nThe check {by} \

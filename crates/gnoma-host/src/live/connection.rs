@@ -19,7 +19,7 @@ use super::{
     handle::{Job, Live},
     log::{Delivery, Subscription},
     replier::{Replier, ended},
-    replies::{Fingerprint, Known, Outcome, locked},
+    replies::{Fingerprint, Known, Outcome},
     shared::Shared,
 };
 
@@ -138,11 +138,11 @@ impl Connection {
             }
             return Ok(());
         };
-        let known = locked(&self.shared.replies).begin(&self.client, id, fingerprint);
+        let known = self.shared.replies.lock().begin(&self.client, id, fingerprint);
         match known {
             Known::New => match self.answer(id, session, request, true) {
                 Some(result) => {
-                    locked(&self.shared.replies).end(&self.client, id, &result);
+                    self.shared.replies.lock().end(&self.client, id, &result);
                     tell(messages, ServerMessage::Reply { id, result }).await
                 }
                 None => Ok(()),

@@ -1,8 +1,6 @@
 //! What calls cost, on the way from a session to its clients and to the sessions above it.
 
-use std::sync::{Mutex, PoisonError};
-
-use gnoma_core::{Event, session::SessionState};
+use gnoma_core::{Event, session::SessionState, sync::Mutex};
 
 use super::{handle::Remembered, log::EventLog, shared::Shared};
 
@@ -14,14 +12,13 @@ pub(super) fn count(
     shared: Option<&Shared>,
     event: Event,
 ) -> Event {
-    let kept = || session.lock().unwrap_or_else(PoisonError::into_inner);
     match &event {
-        Event::State(SessionState::Active) => kept().spending.begin_turn(),
+        Event::State(SessionState::Active) => session.lock().spending.begin_turn(),
         Event::Cost { .. } => {
             if let Some(shared) = shared {
                 tell_above(log, shared, &event);
             }
-            return kept().spending.add_own(&event).unwrap_or(event);
+            return session.lock().spending.add_own(&event).unwrap_or(event);
         }
         _ => (),
     }
@@ -31,7 +28,7 @@ pub(super) fn count(
 fn tell_above(log: &EventLog, shared: &Shared, event: &Event) {
     let mut parent = log.with_view(|view| view.parent.clone());
     while let Some(live) = parent.and_then(|parent| shared.session(&parent).ok()) {
-        if let Some(event) = live.kept().spending.add_below(event) {
+        if let Some(event) = live.kept.lock().spending.add_below(event) {
             live.log().push(event, shared.opener.now_ms());
         }
         parent = live.log().with_view(|view| view.parent.clone());

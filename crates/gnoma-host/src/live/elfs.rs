@@ -35,7 +35,7 @@ pub(super) struct Starting {
 impl Starting {
     pub(super) fn new(shared: &Arc<Shared>, above: SessionId, name: String) -> Self {
         let elf = (above, name);
-        shared.state().starting.push(elf.clone());
+        shared.state.lock().starting.push(elf.clone());
         Self { shared: Arc::downgrade(shared), elf }
     }
 }
@@ -43,7 +43,7 @@ impl Starting {
 impl Drop for Starting {
     fn drop(&mut self) {
         let Some(shared) = self.shared.upgrade() else { return };
-        let mut state = shared.state();
+        let mut state = shared.state.lock();
         if let Some(at) = state.starting.iter().position(|elf| *elf == self.elf) {
             state.starting.swap_remove(at);
         }
@@ -64,7 +64,7 @@ struct Elf {
 /// All below a session, each before those below it.
 fn below(shared: &Shared, above: &SessionId) -> Vec<Elf> {
     let now_ms = shared.opener.now_ms();
-    let all: Vec<Live> = shared.state().sessions.values().cloned().collect();
+    let all: Vec<Live> = shared.state.lock().sessions.values().cloned().collect();
     let mut elfs = Vec::new();
     add(&all, above, (0, now_ms), &mut elfs);
     elfs
@@ -81,7 +81,7 @@ fn add(all: &[Live], above: &SessionId, (level, now_ms): (usize, i64), elfs: &mu
         .filter_map(|live| {
             let begun = live.log().with_view(|view| view.turn.as_ref().map(|turn| turn.started_ms));
             let age_s = begun.map_or(0, |begun| (now_ms - begun).max(0) / 1_000);
-            let kept = live.kept();
+            let kept = live.kept.lock();
             let following = kept.following.as_ref()?;
             let (name, status) = (following.name().to_owned(), following.now().clone());
             drop(kept);
@@ -140,14 +140,14 @@ pub(super) fn told(shared: &Weak<Shared>, above: &SessionId) -> String {
     let Some(shared) = shared.upgrade() else { return NONE.to_owned() };
     let elfs = below(&shared, above);
     let mut lines: Vec<_> = elfs.iter().map(Elf::line).collect();
-    let starting = shared.state().starting.clone();
+    let starting = shared.state.lock().starting.clone();
     let starting = starting.into_iter().filter(|(by, _)| by == above);
     lines.extend(starting.map(|(_, name)| format!("{name} · starting")));
     if lines.is_empty() {
         lines.push(NONE.to_owned());
     }
     if let Ok(live) = shared.session(above) {
-        lines.extend(live.kept().merges.iter().cloned());
+        lines.extend(live.kept.lock().merges.iter().cloned());
     }
     lines.join("\n")
 }
@@ -178,7 +178,7 @@ pub(super) async fn done(
 async fn started(shared: &Weak<Shared>, name: &str) {
     let is_starting = || {
         let shared = shared.upgrade();
-        shared.is_some_and(|shared| shared.state().starting.iter().any(|(_, it)| it == name))
+        shared.is_some_and(|shared| shared.state.lock().starting.iter().any(|(_, it)| it == name))
     };
     let waits = async {
         while is_starting() {

@@ -1,15 +1,13 @@
 //! A handle to a session in this process, for requests to it.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::VecDeque, sync::Arc};
 
 use gnoma_core::{
     cut,
     protocol::{LiveSession, Request, RequestError, RequestErrorKind, RequestId, SessionSpec},
     session::Outcome,
     store::SessionId,
+    sync::Mutex,
 };
 use gnoma_engine::{Prover, Rights};
 use gnoma_router::pool::Scope;
@@ -108,10 +106,6 @@ impl Live {
         told.await.unwrap_or_else(|_| Err(ended()))
     }
 
-    pub(super) fn kept(&self) -> MutexGuard<'_, Remembered> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Whether the session of that id started it.
     /// Another session has started it.
     pub(super) fn has_parent(&self) -> bool {
@@ -135,7 +129,7 @@ impl Live {
 
     /// Commands that it runs in the background.
     pub(super) fn jobs(&self) -> usize {
-        let jobs = self.kept().jobs.clone();
+        let jobs = self.kept.lock().jobs.clone();
         jobs.map_or(0, |count| count())
     }
 
@@ -148,7 +142,7 @@ impl Live {
         let (status, parent, changed_ms) =
             self.log.with_view(|view| (view.status(), view.parent.clone(), view.at_ms));
         let jobs = self.jobs();
-        let kept = self.kept();
+        let kept = self.kept.lock();
         LiveSession {
             status,
             parent,

@@ -1,13 +1,14 @@
 //! The sessions of a process and its clients.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Weak},
     time::Duration,
 };
 
 use gnoma_core::{
     protocol::{Client, LiveSession, ProcessEvent},
     session::SessionState,
+    sync::Mutex,
     task::boxed,
 };
 use tokio::{task::JoinSet, time::timeout};
@@ -47,7 +48,7 @@ impl Host {
     pub fn connect(&self, name: &str) -> Client {
         let (client, peer) = Client::pair();
         let connection = Connection::new(Arc::clone(&self.shared), name.to_owned());
-        let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut connections = self.connections.lock();
         while connections.try_join_next().is_some() {}
         connections.spawn(boxed(connection.run(peer)));
         client
@@ -63,13 +64,13 @@ impl Host {
     /// for a person.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.shared.state().sessions.values().all(Live::is_idle)
+        self.shared.state.lock().sessions.values().all(Live::is_idle)
     }
 
     /// Whether a session runs commands in the background. Their end is not reported.
     #[must_use]
     pub fn has_jobs(&self) -> bool {
-        self.shared.state().sessions.values().any(|live| live.jobs() > 0)
+        self.shared.state.lock().sessions.values().any(|live| live.jobs() > 0)
     }
 
     /// Waits until something has happened to a session, counted from `seen`; gives the count.
@@ -87,9 +88,9 @@ impl Host {
     /// Ends all sessions, which store what they have. Gives what was running.
     pub async fn shut_down(&self) -> Vec<LiveSession> {
         let running: Vec<_> = self.sessions().into_iter().filter(is_at_work).collect();
-        self.shared.state().is_stopping = true;
+        self.shared.state.lock().is_stopping = true;
         self.shared.tell(ProcessEvent::Stopping);
-        let all: Vec<Live> = self.shared.state().sessions.values().cloned().collect();
+        let all: Vec<Live> = self.shared.state.lock().sessions.values().cloned().collect();
         let ended = async {
             for live in &all {
                 live.close();

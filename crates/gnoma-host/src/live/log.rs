@@ -4,16 +4,14 @@
 //! for a subscriber: one that falls too far behind gets the fold in place of what it missed, so that a reader that
 //! stops reading costs nothing.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::VecDeque, sync::Arc};
 
 use gnoma_core::{
     Event, Message,
     protocol::{Envelope, Epoch, Position, SessionView},
     session::SessionState,
     store::SessionId,
+    sync::Mutex,
 };
 use tokio::sync::Notify;
 
@@ -88,14 +86,10 @@ impl EventLog {
         })))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Begins another epoch of the session, with another conversation. Every subscriber gets a
     /// snapshot.
     pub fn begin_epoch(&self, epoch: Epoch, messages: Vec<Arc<Message>>) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         let parent = state.view.parent.clone();
         let first = first_view(state.view.session.clone(), epoch, parent, &messages);
         // What was spent stays spent.
@@ -109,7 +103,7 @@ impl EventLog {
 
     /// Adds what happened.
     pub fn push(&self, event: Event, at_ms: i64) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         if let Event::Appended(message) = &event {
             state.messages.push(Arc::clone(message));
         }
@@ -132,12 +126,12 @@ impl EventLog {
     /// The fold of the session's events.
     #[must_use]
     pub fn view(&self) -> SessionView {
-        self.state().view.clone()
+        self.0.lock().view.clone()
     }
 
     /// Looks at the view without copying it.
     pub fn with_view<T>(&self, look: impl FnOnce(&SessionView) -> T) -> T {
-        look(&self.state().view)
+        look(&self.0.lock().view)
     }
 
     /// At most `max` messages before the one of that number, and the number of the first of them: fewer
@@ -164,7 +158,7 @@ impl EventLog {
     /// At most `max` messages before the one of that number, and the number of the first of them.
     #[must_use]
     pub fn messages(&self, before: Option<u64>, max: usize) -> (u64, Vec<Arc<Message>>) {
-        let state = self.state();
+        let state = self.0.lock();
         let before = before.and_then(|before| usize::try_from(before).ok());
         let end = before.unwrap_or(usize::MAX).min(state.messages.len());
         let first = end.saturating_sub(max);
@@ -175,13 +169,13 @@ impl EventLog {
     /// How many subscribe.
     #[must_use]
     pub fn subscribers(&self) -> usize {
-        self.state().wakers.len()
+        self.0.lock().wakers.len()
     }
 
     /// Nobody sees the session, and it neither works nor waits for a person.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        let State { view, wakers, .. } = &*self.state();
+        let State { view, wakers, .. } = &*self.0.lock();
         let is_at_work = matches!(view.state, SessionState::Active | SessionState::Cancelling);
         wakers.is_empty() && !is_at_work && view.status().questions == 0
     }
@@ -189,7 +183,7 @@ impl EventLog {
     /// No one subscribes, and the last subscriber left on purpose: its connection did not break.
     #[must_use]
     pub fn is_left(&self) -> bool {
-        let state = self.state();
+        let state = self.0.lock();
         state.is_left && state.wakers.is_empty()
     }
 
@@ -197,20 +191,20 @@ impl EventLog {
     /// notices.
     #[must_use]
     pub fn has_reader(&self) -> bool {
-        self.state().has_reader
+        self.0.lock().has_reader
     }
 
     /// Woken when a subscriber comes or goes, or receives something for the first time.
     #[must_use]
     pub fn attendance(&self) -> Arc<Notify> {
-        Arc::clone(&self.state().attendance)
+        Arc::clone(&self.0.lock().attendance)
     }
 
     /// Subscribes after `from`, or from a snapshot on. `waker` is notified when there is something to
     /// [take](Subscription::ready); several subscriptions may share one.
     #[must_use]
     pub fn subscribe(&self, from: Option<Position>, waker: &Arc<Notify>) -> Subscription {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         state.wakers.push(Arc::clone(waker));
         state.attendance.notify_one();
         waker.notify_one();
@@ -278,7 +272,7 @@ impl Subscription {
 
     /// The next delivery, if it is ready.
     pub fn ready(&mut self) -> Option<Delivery> {
-        let mut state = self.log.state();
+        let mut state = self.log.0.lock();
         let delivery = state.after(self.at)?;
         if !std::mem::replace(&mut state.has_reader, true) {
             state.attendance.notify_one();
@@ -294,7 +288,7 @@ impl Subscription {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        let mut state = self.log.state();
+        let mut state = self.log.0.lock();
         let own = state.wakers.iter().position(|waker| Arc::ptr_eq(waker, &self.waker));
         own.map(|place| state.wakers.swap_remove(place));
         state.is_left = self.leaves;
@@ -369,13 +363,13 @@ mod tests {
             log.push(text("more "), 0);
             quick.read(8);
         }
-        assert!(log.state().kept.len() <= MAX_KEPT);
+        assert!(log.0.lock().kept.len() <= MAX_KEPT);
         assert_eq!(quick.snapshots, 1, "whoever keeps up is given every event");
         slow.read(usize::MAX);
         assert_eq!((slow.snapshots, &slow.view), (2, &log.view()));
         let big = "x".repeat(MAX_KEPT_BYTES / 4);
         (0..8).for_each(|_| log.push(text(&big), 0));
-        assert!(log.state().kept_bytes <= MAX_KEPT_BYTES);
+        assert!(log.0.lock().kept_bytes <= MAX_KEPT_BYTES);
     }
 
     #[test]
@@ -436,7 +430,7 @@ mod tests {
             steps in prop::collection::vec(step(), 1..40),
         ) {
             let log = log();
-            log.state().most_kept = MOST_KEPT;
+            log.0.lock().most_kept = MOST_KEPT;
             let mut epoch = 1;
             let mut readers = [Reader::new(), Reader::new(), Reader::new()];
             for step in steps {

@@ -1,11 +1,14 @@
 //! The right, and the duty, to answer one request.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use gnoma_core::protocol::{RequestError, RequestErrorKind, RequestId};
+use gnoma_core::{
+    protocol::{RequestError, RequestErrorKind, RequestId},
+    sync::Mutex,
+};
 use tokio::sync::oneshot;
 
-use super::replies::{Outcome, Replies, locked};
+use super::replies::{Outcome, Replies};
 
 /// Answers one request exactly once: whoever drops it without an answer has answered that it ended.
 pub(super) struct Replier {
@@ -34,7 +37,7 @@ impl Replier {
     fn finish(&mut self, outcome: Outcome) {
         let Some(tell) = self.tell.take() else { return };
         if let Some(replies) = &self.replies {
-            locked(replies).end(&self.client, self.id, &outcome);
+            replies.lock().end(&self.client, self.id, &outcome);
         }
         // A client that has gone asks again when it comes back.
         let _gone = tell.send(outcome);

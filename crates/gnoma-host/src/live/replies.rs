@@ -5,7 +5,6 @@ use std::{
     collections::{HashMap, VecDeque},
     hash::{DefaultHasher, Hasher as _},
     io,
-    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use gnoma_core::protocol::{ClientMessage, Reply, RequestError, RequestId};
@@ -18,11 +17,6 @@ const MAX_REPLIES: usize = 256;
 
 /// What comes of a request.
 pub(super) type Outcome = Result<Reply, RequestError>;
-
-/// The replies, for a moment.
-pub(super) fn locked(replies: &Mutex<Replies>) -> MutexGuard<'_, Replies> {
-    replies.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// The replies that clients were given.
 #[derive(Default)]

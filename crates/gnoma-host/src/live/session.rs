@@ -153,7 +153,7 @@ impl Actor {
         self.services.tidy().await;
         if let Some(shared) = self.shared.upgrade() {
             // Its own task is among what is dropped with it.
-            let own = shared.state().sessions.remove(&self.id);
+            let own = shared.state.lock().sessions.remove(&self.id);
             shared.tell(ProcessEvent::Closed { session: self.id.clone() });
             end.send_replace(true);
             drop(own);
@@ -163,7 +163,7 @@ impl Actor {
     /// The engine has said something.
     fn log_event(&mut self, event: Event) {
         self.debug_log.iter_mut().for_each(|log| log.write(&self.id, &event));
-        if let Some(following) = &mut self.kept().following {
+        if let Some(following) = &mut self.kept.lock().following {
             following.take(&event);
         }
         let shared = self.shared.upgrade();
@@ -176,7 +176,7 @@ impl Actor {
             Event::PermissionDecided { call, .. } => {
                 self.answered.remove(call);
             }
-            Event::TurnEnded { outcome, .. } => self.kept().outcome = Some(outcome.clone()),
+            Event::TurnEnded { outcome, .. } => self.kept.lock().outcome = Some(outcome.clone()),
             Event::State(SessionState::Idle) => {
                 self.answered.clear();
                 self.look_for_models();
@@ -193,7 +193,7 @@ impl Actor {
     }
 
     fn opened(&mut self, opened: Opened) {
-        let mut kept = self.kept();
+        let mut kept = self.kept.lock();
         kept.rights = Some(opened.engine.rights());
         kept.prover = opened.engine.prover();
         kept.jobs = Some(Arc::clone(&opened.jobs));
@@ -312,7 +312,7 @@ impl Actor {
         if self.log.with_view(|view| view.parent.is_some()) {
             return replier.reply(Err(for_one_turn()));
         }
-        let mut spec = self.kept().spec.clone();
+        let mut spec = self.kept.lock().spec.clone();
         // What the person has chosen meanwhile stays.
         let (mode, thinking) = self.log.with_view(|view| (view.mode, view.thinking));
         spec.overrides.mode = Some(mode);
@@ -361,7 +361,7 @@ impl Actor {
                 self.log.begin_epoch(shared.next_epoch(), messages);
                 self.services = Arc::clone(&services);
                 self.debug_log = services.debug_log();
-                let mut kept = self.kept();
+                let mut kept = self.kept.lock();
                 (kept.spec, kept.services, kept.rights, kept.jobs) = (spec, services, None, None);
                 kept.is_ending = false;
                 kept.spending.begin_engine();

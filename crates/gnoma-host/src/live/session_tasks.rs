@@ -1,12 +1,13 @@
 //! The tasks of a session: the run that goes on, the turns that it waits for, and the task that was drafted last.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use gnoma_core::{
     CallId, Command, Event,
     protocol::{Reply, RequestError, RequestErrorKind},
     session::SessionState,
     store::SessionId,
+    sync::Mutex,
 };
 
 use super::{
@@ -126,7 +127,7 @@ impl SessionTasks {
             let drafted = drafted.await;
             replier.reply(drafted.map(|drafted| {
                 let diff = drafted.diff.clone();
-                *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(drafted);
+                *place.lock() = Some(drafted);
                 Reply::Text(diff)
             }));
         }
@@ -139,7 +140,7 @@ impl SessionTasks {
         name: &str,
         replier: Replier,
     ) -> impl Future<Output = ()> + Send + use<> {
-        let drafted = self.draft.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let drafted = self.draft.lock().take();
         let drafted = drafted.filter(|draft| draft.name == name);
         let services = Arc::clone(services);
         let missing = || {

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
 use gnoma_core::{
@@ -10,6 +10,7 @@ use gnoma_core::{
         Epoch, LiveSession, ProcessEvent, RequestError, RequestErrorKind, SessionSpec, Start,
     },
     store::SessionId,
+    sync::Mutex,
     tool::{BoxFuture, Spawner},
 };
 use tokio::sync::{Notify, watch};
@@ -34,7 +35,7 @@ pub(super) struct Shared {
     /// Starts sessions for the tools of others.
     pub(super) spawner: Arc<dyn Spawner>,
     pub(super) replies: Arc<Mutex<Replies>>,
-    state: Mutex<State>,
+    pub(super) state: Mutex<State>,
     /// Counts what happened to sessions, and wakes who waits for that.
     pub(super) changed: watch::Sender<u64>,
     /// Somebody wants the process to end.
@@ -65,15 +66,11 @@ impl Shared {
         }
     }
 
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(super) async fn open(
         self: &Arc<Self>,
         spec: SessionSpec,
     ) -> Result<SessionId, RequestError> {
-        if self.state().is_stopping {
+        if self.state.lock().is_stopping {
             return Err(stopping());
         }
         (self.open)(Arc::clone(self), spec).await
@@ -87,7 +84,7 @@ impl Shared {
         id: SessionId,
     ) -> Result<(), RequestError> {
         if let Ok(live) = self.session(&id) {
-            if live.kept().spec.folder != spec.folder || live.has_parent() {
+            if live.kept.lock().spec.folder != spec.folder || live.has_parent() {
                 return Err(no_session(&id));
             }
             live.close();
@@ -97,14 +94,14 @@ impl Shared {
     }
 
     pub(super) fn sessions(&self) -> Vec<LiveSession> {
-        self.state().facts()
+        self.state.lock().facts()
     }
 
     /// The session of exactly that id that lives here with what the spec wants, stored or not.
     pub(super) fn unsaved(&self, spec: &SessionSpec) -> Option<SessionId> {
         let Start::Stored { id, .. } = &spec.start else { return None };
         let live = self.session(&SessionId::new(id.as_str())).ok()?;
-        let kept = live.kept();
+        let kept = live.kept.lock();
         let (has, wants) = (&kept.spec, &spec.overrides.incognito);
         let is_meant = has.folder == spec.folder
             && (spec.profile.is_none() || spec.profile == has.profile)
@@ -113,20 +110,20 @@ impl Shared {
     }
 
     pub(super) fn session(&self, id: &SessionId) -> Result<Live, RequestError> {
-        self.state().sessions.get(id).cloned().ok_or_else(|| no_session(id))
+        self.state.lock().sessions.get(id).cloned().ok_or_else(|| no_session(id))
     }
 
     /// From here on the session starts no other ones; gives those that it has started.
     pub(super) fn forbid_children(&self, id: &SessionId) -> Vec<Live> {
-        let state = self.state();
+        let state = self.state.lock();
         if let Some(live) = state.sessions.get(id) {
-            live.kept().is_ending = true;
+            live.kept.lock().is_ending = true;
         }
         state.sessions.values().filter(|live| live.is_child_of(id)).cloned().collect()
     }
 
     pub(super) fn tell(&self, event: ProcessEvent) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let number = *self.changed.borrow() + 1;
         if state.events.len() == MAX_PROCESS_EVENTS {
             state.events.pop_front();
@@ -138,7 +135,7 @@ impl Shared {
     /// What happened to sessions after `seen`, and how much has happened. Where not all of it is kept
     /// any more: how the sessions are, and whether the process ends.
     pub(super) fn events_since(&self, seen: u64) -> (Vec<ProcessEvent>, u64) {
-        let state = self.state();
+        let state = self.state.lock();
         let is_missing = state.events.front().is_some_and(|(first, _)| *first > seen + 1);
         let after = state.events.iter().filter(|(number, _)| *number > seen);
         let after = after.map(|(_, event)| event);
@@ -155,7 +152,7 @@ impl Shared {
     /// processes unless the clock went back.
     pub(super) fn next_epoch(&self) -> Epoch {
         let now = u64::try_from(self.opener.now_ms()).unwrap_or_default();
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.last_epoch = now.max(state.last_epoch + 1);
         Epoch(state.last_epoch)
     }
@@ -188,7 +185,7 @@ impl State {
     /// Whether that session may start another one.
     pub(super) fn may_have_child(&self, parent: &SessionId) -> Result<(), RequestError> {
         let above = self.sessions.get(parent).ok_or_else(|| no_session(parent))?;
-        if above.kept().is_ending {
+        if above.kept.lock().is_ending {
             return Err(RequestError::new(RequestErrorKind::Closed, "the session is ending"));
         }
         let children = self.sessions.values().filter(|live| live.is_child_of(parent)).count();

@@ -5,12 +5,13 @@
 use std::{
     ffi::OsStr,
     fs,
-    io::Read as _,
     os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
 };
 
-use super::{found::FoundRepository, read::opened};
+use gnoma_core::bounded_file;
+
+use super::found::FoundRepository;
 
 /// Its name in a repository's own folder.
 pub(super) const FILE: &str = "index";
@@ -55,12 +56,8 @@ fn object_bytes(found: &FoundRepository) -> usize {
 }
 
 fn bytes(file: &Path) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    if let Some(file) = opened(file) {
-        // What cannot be read has no entries.
-        let _read = file.take(MAX_INDEX_BYTES).read_to_end(&mut bytes);
-    }
-    bytes
+    // What cannot be read has no entries.
+    bounded_file::read_start(file, MAX_INDEX_BYTES).unwrap_or_default()
 }
 
 /// The entries of an index, as far as they can be read.

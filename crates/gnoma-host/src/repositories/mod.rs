@@ -17,11 +17,11 @@ use std::{
     ffi::OsStr,
     fs,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::SystemTime,
 };
 
-use gnoma_core::places::makes_repository;
+use gnoma_core::{places::makes_repository, sync::Mutex};
 use gnoma_guard::git::{OutsidePlaces, Repositories, program_setting};
 use gnoma_tools::{RepositoryFinder as _, Trials, WorkspaceRepository};
 
@@ -29,7 +29,6 @@ pub(crate) use belonging::BelongingRepositories;
 use belonging::RealRepository;
 use found::FoundRepository;
 pub(crate) use hook_programs::find_hook_programs;
-pub(crate) use read::open_file;
 use read::text;
 pub(crate) use services::ServicePlaces;
 
@@ -134,12 +133,11 @@ impl Repositories for RepositoriesOnDisk {
             let (then, secrets) = secrets.get(&found.git)?;
             (*then == stamp).then(|| Arc::clone(secrets))
         };
-        let lock = || self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(secrets) = known(&lock()) {
+        if let Some(secrets) = known(&self.secrets.lock()) {
             return secrets;
         }
         let secrets: Arc<[PathBuf]> = history::secrets(&found, &self.services.path).into();
-        lock().insert(found.git, (stamp, Arc::clone(&secrets)));
+        self.secrets.lock().insert(found.git, (stamp, Arc::clone(&secrets)));
         secrets
     }
 

@@ -1,13 +1,10 @@
 //! Looks for models on servers of this machine, once or beside a session while it is in use. What comes
 //! or goes changes the arms from the next call on.
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use futures_util::future::{join_all, select_all};
-use gnoma_core::{ModelInfo, ModelRef, task::boxed};
+use gnoma_core::{ModelInfo, ModelRef, sync::Mutex, task::boxed};
 use gnoma_engine::Routes;
 use tokio::{sync::watch, task::JoinSet};
 
@@ -94,7 +91,7 @@ impl Workshop {
     pub(super) fn put(&self, routes: &Routes, made: Vec<Made>) {
         let (arms, known): (_, Vec<_>) =
             made.into_iter().map(|made| (made.arm, made.published)).unzip();
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&known);
+        self.known.lock().clone_from(&known);
         routes.set_arms(arms, known);
     }
 }
@@ -210,7 +207,7 @@ mod tests {
             while names() != both {
                 sleep(EVERY).await;
             }
-            assert_eq!(known.lock().unwrap().len(), 2);
+            assert_eq!(known.lock().len(), 2);
             is_there.store(false, std::sync::atomic::Ordering::SeqCst);
             while names() != ["here/named"] {
                 sleep(EVERY).await;

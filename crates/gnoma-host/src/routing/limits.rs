@@ -7,7 +7,7 @@ use gnoma_config::{
     Place,
     settings::{self, Priority, RateLimits, RoutingRule, Share},
 };
-use gnoma_core::ModelRef;
+use gnoma_core::{ModelRef, home};
 use gnoma_engine::routing::{RoutingOptions, Strategy, Verify};
 use gnoma_router::{
     pool::{Caps, PoolLimits, Rates},
@@ -95,13 +95,10 @@ fn rule(number: usize, rule: &RoutingRule, home: Option<&Path>) -> Rule {
 /// The place of a rule: file and line, the home as `~`.
 fn place(place: &Place, home: Option<&Path>) -> String {
     let Place::File { path, position } = place else { return place.to_string() };
-    let shown = match home.and_then(|home| path.strip_prefix(home).ok()) {
-        Some(below) => format!("~/{}", below.display()),
-        None => path.display().to_string(),
-    };
+    let shown = home::shorten(path, home);
     match position {
-        Some(position) => format!("{shown}:{}", position.line),
-        None => shown,
+        Some(position) => format!("{}:{}", shown.display(), position.line),
+        None => shown.display().to_string(),
     }
 }
 

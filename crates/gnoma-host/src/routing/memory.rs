@@ -4,10 +4,9 @@
 use std::{
     io,
     path::{Path, PathBuf},
-    sync::PoisonError,
 };
 
-use gnoma_core::tool::BoxFuture;
+use gnoma_core::{bounded_file, tool::BoxFuture};
 use gnoma_engine::routing;
 use gnoma_router::{Attempt, Router, TaskKind, TaskOutcome, Tried, Tuning};
 use tokio::task::spawn_blocking;
@@ -116,10 +115,8 @@ impl Book {
     }
 
     fn take_scores(&self, known: &[gnoma_router::Arm]) -> io::Result<Kept> {
-        if self.scores.metadata()?.len() > MAX_SCORES_BYTES {
-            return Err(io::Error::other("too large"));
-        }
-        let quality = Quality::read(&std::fs::read_to_string(&self.scores)?)?;
+        let bytes = bounded_file::read_existing(&self.scores, MAX_SCORES_BYTES)?;
+        let quality = Quality::read(&io::read_to_string(&*bytes)?)?;
         let kept = self.teach(&quality, known)?;
         self.notices.info(taken_over(&quality, &self.scores));
         Ok(kept)
@@ -185,7 +182,7 @@ pub(super) struct Memory {
 impl routing::Memory for Memory {
     fn learnt(&self, outcome: TaskOutcome) -> BoxFuture<'_, Result<(), String>> {
         let book = self.book.clone();
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = self.known.lock().clone();
         let (project, session) = (self.project.clone(), self.begun.get().map(ToString::to_string));
         let at_ms = self.clock.now_ms();
         let kept = spawn_blocking(move || {

@@ -16,13 +16,13 @@ mod slm;
 pub mod state_file;
 
 use std::{
-    fs,
+    io,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use gnoma_config::settings::RouterMode;
-use gnoma_core::{ModelRef, Price, ledger::Total, store::SessionId};
+use gnoma_core::{ModelRef, Price, bounded_file, home, ledger::Total, store::SessionId};
 use gnoma_engine::{Arm, Routes, routing::RoutingOptions};
 use gnoma_guard::privacy::Keep;
 use gnoma_llm::catalogue::{self, Overlay};
@@ -184,21 +184,15 @@ pub fn prices(project: &Project, totals: &[Total]) -> Vec<(ModelRef, Price)> {
 fn catalogue(project: &Project) -> Overlay {
     let Some(file) = &project.routing.router.catalogue else { return Overlay::default() };
     let environment = project.environment();
-    let path = match (file.strip_prefix("~/"), environment.home()) {
-        (Some(below), Some(home)) => home.join(below),
-        _ => environment.config_dir().join(file),
-    };
+    let path = home::expand(file, environment.home().as_deref(), &environment.config_dir());
     let told = |why: &dyn std::fmt::Display| {
         let path = path.display();
         let notices = &project.notices;
         notices.warning(format_args!("`router.catalogue` is ignored: `{path}`: {why}"));
         Overlay::default()
     };
-    let size = fs::metadata(&path).map_or(0, |facts| facts.len());
-    if size > catalogue::MAX_TEXT_BYTES as u64 {
-        return told(&"too large");
-    }
-    match fs::read_to_string(&path) {
+    let bytes = bounded_file::read_existing(&path, catalogue::MAX_TEXT_BYTES as u64);
+    match bytes.and_then(|bytes| io::read_to_string(&*bytes)) {
         Err(error) => told(&error),
         Ok(text) => catalogue::overlay(&text).unwrap_or_else(|error| told(&error)),
     }

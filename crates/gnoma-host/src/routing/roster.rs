@@ -158,7 +158,7 @@ fn models(settings: &RoutingSettings, name: &str, catalogue: &Overlay, today: i3
     let is_vendor = known.is_some() && !provider.endpoints.contains_key(name) && name != OWN_NAMES;
     if is_vendor {
         let mut leads: BTreeSet<String> =
-            gnoma_core::sort::set(models.iter().map(|model| lead(catalogue, name, model)));
+            gnoma_core::sort::to_set(models.iter().map(|model| lead(catalogue, name, model)));
         let usual = catalogue.usual(name, today).into_iter().map(|model| model.id);
         models.extend(usual.filter(|model| leads.insert(lead(catalogue, name, model))));
     }

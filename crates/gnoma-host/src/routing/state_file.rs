@@ -7,13 +7,14 @@ use std::{
     cmp::Ordering,
     fmt,
     fs::{self, File, TryLockError},
-    io::{self, Read as _, Write as _},
-    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
+    io,
+    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
 };
 
+use gnoma_core::{bounded_file, private_file};
 use gnoma_router::{ArmId, RouterState, TaskKind};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -186,26 +187,11 @@ impl StateFile {
 
     /// `None` where there is no file.
     fn look(&self) -> Result<Option<Kept>, Trouble> {
-        let file = match File::open(&self.0) {
-            Ok(file) => file,
-            // Where there can be no file there is none; whoever writes it is told.
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-                ) =>
-            {
-                return Ok(None);
-            }
-            Err(error) => return Err(Trouble::Unreadable(error.to_string())),
-        };
-        let mut bytes = Vec::new();
-        let read = file.take(MAX_BYTES + 1).read_to_end(&mut bytes);
-        read.map_err(|error| Trouble::Unreadable(error.to_string()))?;
-        if bytes.len() as u64 > MAX_BYTES {
-            return Err(Trouble::Damaged);
-        }
-        decode(&bytes).map(Some)
+        let bytes = bounded_file::read(&self.0, MAX_BYTES).map_err(|error| match error.kind() {
+            io::ErrorKind::FileTooLarge => Trouble::Damaged,
+            _ => Trouble::Unreadable(error.to_string()),
+        })?;
+        bytes.map(|bytes| decode(&bytes)).transpose()
     }
 
     fn read_alone(&self) -> io::Result<Read> {
@@ -243,16 +229,8 @@ impl StateFile {
         PathBuf::from(name)
     }
 
-    fn folder(&self) -> &Path {
-        self.0.parent().unwrap_or(Path::new("."))
-    }
-
     fn lock(&self) -> io::Result<Alone> {
-        let folder = self.folder();
-        if !folder.exists() {
-            fs::create_dir_all(folder)?;
-            fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
-        }
+        private_file::create_folder(self.0.parent().unwrap_or(Path::new(".")))?;
         let path = self.beside("lock");
         let file = File::options().create(true).append(true).mode(0o600).open(path)?;
         let until = Instant::now() + PATIENCE;
@@ -269,16 +247,14 @@ impl StateFile {
     }
 
     fn write(&self, kept: &Kept) -> io::Result<()> {
-        let mut file = tempfile::Builder::new().prefix(".router-").tempfile_in(self.folder())?;
-        file.write_all(&encode(kept)?)?;
-        file.as_file().sync_all()?;
-        file.persist(&self.0)?;
-        File::open(self.folder())?.sync_all()
+        private_file::replace(&self.0, &encode(kept)?)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use gnoma_router::{Attempt, Router, TaskOutcome, Tried, Tuning, classify::TaskType};
     use proptest::prelude::*;
 

@@ -8,11 +8,14 @@ use std::{
     collections::HashMap,
     fs,
     io::Write as _,
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
 };
 
-use gnoma_core::store::{PageRequest, SessionFacts, SessionId, SessionStore as _, StoreError};
+use gnoma_core::{
+    private_file,
+    store::{PageRequest, SessionFacts, SessionId, SessionStore as _, StoreError},
+};
 use gnoma_extend::tasks::repetition::PastSession;
 use gnoma_store::Store;
 use serde::{Deserialize, Serialize};
@@ -38,7 +41,7 @@ struct ReadSession {
 }
 
 /// Returns the folder for what is known of repeated chores.
-pub(super) fn suggestions_folder(project: &Project) -> PathBuf {
+fn suggestions_folder(project: &Project) -> PathBuf {
     project.environment().state_dir().join(FOLDER)
 }
 
@@ -152,8 +155,7 @@ fn save(
     bytes: usize,
     is_stale: bool,
 ) -> std::io::Result<()> {
-    let folder = path.parent().unwrap_or(path);
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    private_file::create_folder(path.parent().unwrap_or(path))?;
     let added = to_lines(changed.iter().copied())?;
     let is_bloated = bytes + added.len() > MAX_FILE_BYTES as usize / 2 && bytes > 0;
     if is_stale || is_bloated {
@@ -162,10 +164,7 @@ fn save(
             let first = text.iter().position(|byte| *byte == b'\n').map_or(text.len(), |at| at + 1);
             text.drain(..first);
         }
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
-        file.write_all(&text)?;
-        file.persist(path)?;
-        return Ok(());
+        return private_file::replace(path, &text);
     }
     // Another process may add a line at the same time: all lines are written at once.
     let mut options = fs::OpenOptions::new();

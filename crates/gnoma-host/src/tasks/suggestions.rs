@@ -1,11 +1,9 @@
 //! Suggests tasks: finds chores that were done several times, offers one of them at the end of a turn, and makes a task
 //! of one that the person wants. No model is asked, and nothing is sent.
 
-use std::{
-    collections::HashSet, fs, io::Write as _, os::unix::fs::DirBuilderExt as _, path::PathBuf,
-};
+use std::{collections::HashSet, fs, path::PathBuf};
 
-use gnoma_core::{quantity::describe_count, store::SessionId};
+use gnoma_core::{bounded_file, private_file, quantity::describe_count, store::SessionId};
 use gnoma_extend::{
     BroughtBy,
     commands::commands,
@@ -24,7 +22,7 @@ use serde_json::{Value, json};
 use super::{
     catalog::Tasks,
     draft::{DraftedTask, describe_new_file, new_file},
-    past_log::{delete_read_sessions, read_history, suggestion_file, suggestions_folder},
+    past_log::{delete_read_sessions, read_history, suggestion_file},
 };
 use crate::{HostError, Project, Result, clock, extensions};
 
@@ -71,12 +69,7 @@ impl OfferRecord {
     }
 
     fn save(&self, project: &Project) -> std::io::Result<()> {
-        let folder = suggestions_folder(project);
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
-        let mut file = tempfile::NamedTempFile::new_in(&folder)?;
-        file.write_all(&serde_json::to_vec(self)?)?;
-        file.persist(Self::path(project))?;
-        Ok(())
+        private_file::replace(&Self::path(project), &serde_json::to_vec(self)?)
     }
 }
 
@@ -241,8 +234,7 @@ fn free_name(name: &str, is_free: impl Fn(&str) -> bool) -> String {
 fn existing_recipes(project: &Project) -> Vec<ExistingRecipe> {
     let places = extensions::places(project);
     let read = |path: &PathBuf| {
-        let fits = fs::metadata(path).is_ok_and(|it| it.len() <= MAX_RECIPE_BYTES);
-        if fits { fs::read_to_string(path).unwrap_or_default() } else { String::new() }
+        bounded_file::read_text(path, MAX_RECIPE_BYTES).ok().flatten().unwrap_or_default()
     };
     let tasks = Tasks::find(project).files;
     let tasks = tasks.iter().map(|it| (it.task.name.clone(), read(&it.path)));

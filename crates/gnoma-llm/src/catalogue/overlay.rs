@@ -57,8 +57,9 @@ impl Overlay {
     /// Like [`of_provider`](super::of_provider), with the user's models.
     #[must_use]
     pub fn of_provider(&self, provider: &str) -> Vec<ListedModel> {
-        let mut models: BTreeMap<String, ListedModel> =
-            gnoma_core::sort::map(SHIPPED.models(provider).map(|model| (model.id.clone(), model)));
+        let mut models: BTreeMap<String, ListedModel> = gnoma_core::sort::to_map(
+            SHIPPED.models(provider).map(|model| (model.id.clone(), model)),
+        );
         models.extend(
             self.models
                 .get(provider)

@@ -43,7 +43,7 @@ pub fn by_type(measured: &BTreeMap<TaskKind, Prior>) -> BTreeMap<TaskKind, Prior
             Prior { quality: mean(|prior| prior.quality), cost: mean(|prior| prior.cost), tasks };
         (!told.is_empty()).then(|| (kind.kind(), prior))
     };
-    gnoma_core::sort::map(TaskType::ALL.into_iter().filter_map(pooled))
+    gnoma_core::sort::to_map(TaskType::ALL.into_iter().filter_map(pooled))
 }
 
 #[cfg(test)]

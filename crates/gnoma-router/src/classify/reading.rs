@@ -231,15 +231,10 @@ fn shortened(text: &str) -> Cow<'_, str> {
     if text.len() <= MOST_TEXT_BYTES {
         return text.into();
     }
-    let head = floor(text, MOST_TEXT_BYTES - TAIL_BYTES);
-    let tail = floor(text, text.len() - TAIL_BYTES);
+    let head = text.floor_char_boundary(MOST_TEXT_BYTES - TAIL_BYTES);
+    let tail = text.floor_char_boundary(text.len() - TAIL_BYTES);
     let parts = (text.get(..head), text.get(tail..));
     format!("{}\n{}", parts.0.unwrap_or_default(), parts.1.unwrap_or_default()).into()
-}
-
-/// The nearest end of a character at or before this byte.
-fn floor(text: &str, byte: usize) -> usize {
-    (0..=byte).rev().find(|byte| text.is_char_boundary(*byte)).unwrap_or(0)
 }
 
 /// Splits a line into what is said and what is quoted. A quote that does not end on its line is none.

@@ -37,7 +37,7 @@ impl Concern {
     #[must_use]
     pub fn new(rules: &[Rule], ground: PathBase) -> Self {
         let globs: BTreeSet<&String> =
-            gnoma_core::sort::set(rules.iter().flat_map(|rule| &rule.when.paths));
+            gnoma_core::sort::to_set(rules.iter().flat_map(|rule| &rule.when.paths));
         let globs = globs.into_iter().cloned().collect();
         let mut concern = Self { globs, ground, met: BTreeSet::new() };
         concern.meet(".", true);

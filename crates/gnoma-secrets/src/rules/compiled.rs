@@ -171,7 +171,6 @@ fn build(pattern: &str, config: Config) -> Result<Regex, String> {
         .configure(
             config
                 .utf8_empty(false)
-                .onepass(false)
                 .nfa_size_limit(Some(MAX_NFA_BYTES))
                 .hybrid_cache_capacity(LAZY_DFA_BYTES),
         )

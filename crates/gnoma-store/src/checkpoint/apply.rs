@@ -480,7 +480,7 @@ mod tests {
 
         let (forced, fd) = (BTreeSet::new(), workspace.open_root().unwrap());
         let mut apply = Apply::new(&vault.0.objects, &forced);
-        apply.run(&fd, &workspace.state().known, target.tree).unwrap();
+        apply.run(&fd, &workspace.state.lock().known, target.tree).unwrap();
         open[0].as_mut().unwrap().write_all(b" and newest").unwrap();
         open[2].as_mut().unwrap().write_all(b" and newest").unwrap();
         // Somebody replaces what was brought back: both are kept.

@@ -72,7 +72,7 @@ impl Workspace {
         let known = Copying::new(objects, threads, unwanted).run(&root, folder, target.tree)?;
         let copy = self.beside(folder)?;
         // What looks at it next reads only what is not so any more.
-        let mut state = copy.state();
+        let mut state = copy.state.lock();
         state.known = known;
         copy.write_state(&mut state);
         Ok(())

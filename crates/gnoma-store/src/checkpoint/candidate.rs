@@ -35,10 +35,10 @@ impl Workspace {
         label: &str,
     ) -> Result<Candidate, Error> {
         let session = self.vault.session()?;
-        let mut copied = copy.state();
+        let mut copied = copy.state.lock();
         let cancel = AtomicBool::new(false);
         let theirs = copy.scan(&mut copied, &session, &cancel)?;
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let _alone = lock::alone(&self.restore_lock())?;
         self.finish_merge(&mut state, &session)?;
         self.vault.0.objects.refresh()?;

@@ -113,7 +113,7 @@ impl Workspace {
     ///
     /// A snapshot is unknown or damaged.
     pub fn changes(&self, from: &SnapshotId, to: Point<'_>) -> Result<Vec<Change>, Error> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let session = self.vault.session()?;
         // Another process may have taken the snapshots.
         self.vault.0.objects.refresh()?;

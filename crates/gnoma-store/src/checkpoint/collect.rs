@@ -17,7 +17,7 @@ use super::{
     error::{At, Error},
     hash::Hash,
     lock,
-    objects::{ObjectLocation, Objects, hold, names},
+    objects::{ObjectLocation, Objects, names},
     pack::{self, Spot},
     places::{Places, replace, unique_name},
     record::{self, Snapshot},
@@ -87,7 +87,7 @@ impl Vault {
         drop(alone);
         let freed_bytes = freed_bytes.saturating_sub(written_bytes);
         let kept_bytes = size(places)?;
-        hold(&self.0.size).bytes = Some(kept_bytes);
+        self.0.size.lock().bytes = Some(kept_bytes);
         Ok(Collected { freed_bytes, kept_bytes, young_bytes, live_objects: live.objects.len() })
     }
 

@@ -22,7 +22,6 @@ use super::{
     lock,
     made::Made,
     merge::{MergeConflict, Planned, Sides, plan},
-    objects::hold,
     places::replace,
     record::Snapshot,
     rules::OuterRules,
@@ -113,7 +112,7 @@ impl Workspace {
         is_checked: bool,
     ) -> Result<Merge, Error> {
         let theirs = copy.snapshot(label)?;
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let session = self.vault.session()?;
         let _alone = lock::alone(&self.restore_lock())?;
         self.finish_merge(&mut state, &session)?;
@@ -167,7 +166,7 @@ impl Workspace {
         if !self.merge_mark().exists() {
             return Ok(None);
         }
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let session = self.vault.session()?;
         let _alone = match lock::try_alone(&self.restore_lock()) {
             Err(Error::Busy) => return Ok(None),
@@ -182,7 +181,7 @@ impl Workspace {
     ///
     /// It was no merge, or the vault cannot be written.
     pub fn without(&self, merged: &SnapshotId) -> Result<Without, Error> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let session = self.vault.session()?;
         let _alone = lock::alone(&self.restore_lock())?;
         self.finish_merge(&mut state, &session)?;
@@ -197,7 +196,7 @@ impl Workspace {
         let sides = Sides { base: after.tree, ours: now.tree, theirs: before.tree };
         let (planned, tree) = self.planned(sides, &|_, _| false)?;
         let conflicts = planned.conflicts.into_iter().map(|conflict| conflict.path);
-        let mut in_the_way: BTreeSet<PathBuf> = gnoma_core::sort::set(conflicts);
+        let mut in_the_way: BTreeSet<PathBuf> = gnoma_core::sort::to_set(conflicts);
         in_the_way.extend(changed);
         if !in_the_way.is_empty() {
             return Ok(Without::Changed(in_the_way.into_iter().collect()));
@@ -334,7 +333,7 @@ impl Workspace {
         let planned = plan(&inner.objects, &batch, sides, is_left_out)?;
         let tree = planned.edits.tree(&inner.objects, &batch, sides.ours)?;
         let added_bytes = batch.finish()?;
-        hold(&inner.size).add(added_bytes);
+        inner.size.lock().add(added_bytes);
         Ok((planned, tree))
     }
 

@@ -9,8 +9,10 @@ use std::{
     io::{self, Read, Seek, Write},
     os::unix::fs::FileExt,
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+    sync::{Arc, PoisonError, RwLock},
 };
+
+use gnoma_core::sync::Mutex;
 
 use super::{
     error::{At, Error},
@@ -28,11 +30,6 @@ pub(super) const CHUNK_BYTES: usize = 256 << 10;
 
 /// Ending of a large object that is compressed; without it the file is the object.
 pub(super) const COMPRESSED: &str = "zst";
-
-/// A poisoned lock guards data that every reader checks anyway.
-pub(super) fn hold<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Where an object is.
 #[derive(Clone, Copy, Debug)]
@@ -100,7 +97,7 @@ impl Objects {
         }
         *known = table;
         drop(known);
-        *hold(&self.last_pack) = None;
+        *self.last_pack.lock() = None;
         Ok(())
     }
 
@@ -212,7 +209,7 @@ impl Objects {
     }
 
     fn pack_file(&self, pack: u32) -> Result<Arc<File>, Error> {
-        let mut last = hold(&self.last_pack);
+        let mut last = self.last_pack.lock();
         if let Some((number, file)) = last.as_ref()
             && *number == pack
         {

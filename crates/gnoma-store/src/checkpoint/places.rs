@@ -1,13 +1,15 @@
 //! The places in a vault, and how its files are made: private, and completely or not at all.
 
 use std::{
-    fs::{DirBuilder, File, OpenOptions, Permissions},
+    fs::{File, OpenOptions, Permissions},
     io::Write,
-    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
+    os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
     time::{SystemTime, UNIX_EPOCH},
 };
+
+use gnoma_core::private_file::create_folder;
 
 use super::error::{At, Error};
 
@@ -77,7 +79,7 @@ impl Places {
 
 /// Makes a folder and its parents, readable by nobody else.
 pub(super) fn make_folder(path: &Path) -> Result<(), Error> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path).at("create the folder", path)
+    create_folder(path).at("create the folder", path)
 }
 
 /// Makes a folder of the vault, or sees to it that the one there is no link and nobody else's: files

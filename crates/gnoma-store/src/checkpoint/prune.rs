@@ -13,7 +13,6 @@ use super::{
     collect::{Collected, size},
     error::Error,
     lock,
-    objects::hold,
     options::Limits,
     places::replace,
     record,
@@ -73,7 +72,7 @@ impl Vault {
     }
 
     fn is_too_large(&self) -> bool {
-        let mut known = hold(&self.0.size);
+        let mut known = self.0.size.lock();
         if known.bytes.is_none() {
             known.bytes = size(&self.0.objects.places).ok();
         }
@@ -83,7 +82,7 @@ impl Vault {
 
     /// Remembers that this is what pruning could do.
     fn bear(&self) {
-        let mut known = hold(&self.0.size);
+        let mut known = self.0.size.lock();
         let room_bytes = self.0.options.limits.store_bytes / PART_GROWN;
         known.bearable_bytes = known.bytes.unwrap_or(0).saturating_add(room_bytes);
     }
@@ -177,7 +176,7 @@ impl Pruning<'_> {
     /// where nobody can tell.
     fn while_unused<T>(&self, folder: &Path, act: impl FnOnce() -> T) -> Option<T> {
         let own = self.own.filter(|own| own.folder == folder);
-        match own.map(|own| hold(&own.seat)).as_deref() {
+        match own.map(|own| own.seat.lock()).as_deref() {
             Some(Some(seat)) => seat.while_alone(act),
             Some(None) | None => {
                 let alone = lock::try_alone(&seat(folder)).ok().filter(|held| held.is_real);

@@ -151,11 +151,7 @@ fn origin(reader: &mut ByteReader<'_>) -> Option<(Option<String>, Made)> {
 
 /// Cuts a label to what is kept.
 pub(super) fn clip_label(label: &str) -> String {
-    let mut end = label.len().min(MAX_LABEL_BYTES);
-    while !label.is_char_boundary(end) {
-        end -= 1;
-    }
-    label.get(..end).unwrap_or_default().to_owned()
+    crate::text::beginning(label, MAX_LABEL_BYTES).to_owned()
 }
 
 /// The ids of a workspace, oldest first.

@@ -7,8 +7,10 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
-    sync::{Mutex, atomic::AtomicBool},
+    sync::atomic::AtomicBool,
 };
+
+use gnoma_core::sync::Mutex;
 
 use super::{
     apply::Apply,
@@ -20,7 +22,6 @@ use super::{
     links::Links,
     lock,
     made::Made,
-    objects::hold,
     places::replace,
     record::Snapshot,
     snapshot_id::SnapshotId,
@@ -84,7 +85,7 @@ impl Workspace {
         starts: &[SnapshotId],
         conflict: Conflict,
     ) -> Result<Restored, Error> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let session = self.vault.session()?;
         let _alone = lock::alone(&self.restore_lock())?;
         self.vault.0.objects.refresh()?;
@@ -94,7 +95,7 @@ impl Workspace {
         let restored =
             self.restore_open(&mut state, &session, (&target, starts), conflict, &unlocked);
         if restored.is_err() {
-            self.lock_again(&hold(&unlocked), None);
+            self.lock_again(&unlocked.lock(), None);
         }
         restored
     }
@@ -127,7 +128,7 @@ impl Workspace {
             self.relink(&mut apply, &state.known, (target.tree, group))?;
         }
         let done = apply.finish(&self.open_root()?);
-        self.lock_again(&hold(unlocked), Some(target.tree));
+        self.lock_again(&unlocked.lock(), Some(target.tree));
         let now = self.scan(state, session, &AtomicBool::new(false))?;
         let made = Made::Restored { target: id.clone(), before: before.clone() };
         let after = self.record(state, &format!("restored {id}"), made, now)?.id;

@@ -111,7 +111,7 @@ impl Workspace {
     }
 
     fn state_now(&self) -> Result<(Hash, Option<Hash>), Error> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let session = self.vault.session()?;
         let now = self.scan(&mut state, &session, &AtomicBool::new(false))?;
         Ok((now.tree, now.links))
@@ -120,7 +120,7 @@ impl Workspace {
 
 fn history(own: &[Snapshot]) -> History {
     let mut history = History::replay(own.iter().map(|snapshot| (&snapshot.id, &snapshot.made)));
-    let exist: BTreeSet<_> = gnoma_core::sort::set(own.iter().map(|snapshot| &snapshot.id));
+    let exist: BTreeSet<_> = gnoma_core::sort::to_set(own.iter().map(|snapshot| &snapshot.id));
     history.retain(|id| exist.contains(id));
     history
 }

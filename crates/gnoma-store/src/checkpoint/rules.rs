@@ -13,7 +13,10 @@ use std::{
     sync::OnceLock,
 };
 
-use gnoma_core::places::{CACHE_MARK, REBUILT_FOLDERS};
+use gnoma_core::{
+    bounded_file,
+    places::{CACHE_MARK, REBUILT_FOLDERS},
+};
 use ignore::{
     Match,
     gitignore::{Gitignore, GitignoreBuilder},
@@ -98,7 +101,7 @@ impl OuterRules {
 }
 
 fn read_at((list, base): (&Path, &Path)) -> Option<(Gitignore, PathBuf)> {
-    Some((parse(File::open(list).ok()?)?, base.to_owned()))
+    Some((parse(bounded_file::open(list).ok()?)?, base.to_owned()))
 }
 
 fn parse(file: File) -> Option<Gitignore> {
@@ -159,5 +162,24 @@ impl<'a> Frame<'a> {
 
     fn rules(&self) -> Option<&Gitignore> {
         self.own.get_or_init(|| parse(open_file(self.folder, RULES_NAME)?)).as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn named_pipes_in_place_of_outer_rules_are_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("inner");
+        std::fs::create_dir_all(folder.path().join(".git/info")).unwrap();
+        std::fs::create_dir(&root).unwrap();
+        let pipes =
+            [".gitignore", ".git/info/exclude", "excludes"].map(|it| folder.path().join(it));
+        for pipe in &pipes {
+            assert!(std::process::Command::new("mkfifo").arg(pipe).status().unwrap().success());
+        }
+        assert!(OuterRules::read(&root, Some(&pipes[2])).0.is_empty());
     }
 }

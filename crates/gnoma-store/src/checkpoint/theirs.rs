@@ -22,7 +22,7 @@ impl Workspace {
     ///
     /// The snapshot is unknown or damaged.
     pub fn theirs(&self, id: &SnapshotId, starts: &[SnapshotId]) -> Result<Vec<PathBuf>, Error> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let session = self.vault.session()?;
         self.vault.0.objects.refresh()?;
         let target = self.get(id)?;

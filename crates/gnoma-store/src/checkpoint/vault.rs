@@ -3,13 +3,15 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex},
+    sync::Arc,
 };
+
+use gnoma_core::sync::Mutex;
 
 use super::{
     error::{At, Error},
     lock::{self, Held},
-    objects::{Objects, hold},
+    objects::Objects,
     options::Options,
     places::{Places, make_folder, own_folder, replace},
     seal::Seal,
@@ -72,7 +74,7 @@ impl Vault {
         let places = &self.0.objects.places;
         let held = lock::shared(&places.lock())?;
         let generation = read_generation(places);
-        let mut seen = hold(&self.0.generation);
+        let mut seen = self.0.generation.lock();
         if *seen != generation {
             self.0.objects.refresh()?;
             seen.clone_from(&generation);

@@ -6,12 +6,10 @@
 use std::{
     os::fd::OwnedFd,
     path::{Path, PathBuf},
-    sync::{
-        Mutex,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::atomic::{AtomicBool, Ordering},
 };
 
+use gnoma_core::sync::Mutex;
 use rustix::{
     fs::{AtFlags, Dir, FileType, fstat, readlinkat, statat},
     io::Errno,
@@ -20,7 +18,7 @@ use rustix::{
 use super::{
     error::{At, Error},
     folder::MAX_DEPTH,
-    objects::{Objects, hold},
+    objects::Objects,
     options::Limits,
     places::now_ns,
     rules::{Frame, OuterRules, RULES_NAME, is_marked, is_rebuilt},
@@ -384,7 +382,7 @@ impl Walk<'_> {
         let entered = enter(parent.folder, name);
         if let (Err(Errno::ACCESS), Some(unlocked)) = (&entered, self.unlocked) {
             set_mode(parent.folder, name, mode | OWNER_ALL)?;
-            hold(unlocked).push(Unlocked { path: path.to_vec(), mode });
+            unlocked.lock().push(Unlocked { path: path.to_vec(), mode });
             return enter(parent.folder, name);
         }
         entered

@@ -41,18 +41,16 @@ mod linux {
         collections::HashMap,
         mem::MaybeUninit,
         os::fd::AsRawFd,
-        sync::{
-            Mutex,
-            atomic::{AtomicBool, Ordering},
-        },
+        sync::atomic::{AtomicBool, Ordering},
     };
 
+    use gnoma_core::sync::Mutex;
     use rustix::{
         fs::{fstatfs, inotify},
         io::Errno,
     };
 
-    use super::{super::objects::hold, super::tree, Folder, OwnedFd};
+    use super::{super::tree, Folder, OwnedFd};
 
     /// File systems whose changes all come through this kernel: ext, xfs, btrfs, tmpfs, f2fs, zfs,
     /// bcachefs, overlay.
@@ -106,7 +104,7 @@ mod linux {
             let name = format!("/proc/self/fd/{}", folder.as_raw_fd());
             match inotify::add_watch(&self.queue, name, events) {
                 Ok(watch) => {
-                    hold(&self.paths).insert(watch, path.into());
+                    self.paths.lock().insert(watch, path.into());
                     true
                 }
                 Err(_) => {
@@ -125,7 +123,7 @@ mod linux {
         pub(in super::super) fn drain(&self, root: &mut Folder) -> bool {
             let mut buffer = [MaybeUninit::uninit(); BUFFER_BYTES];
             let mut reader = inotify::Reader::new(&self.queue, &mut buffer);
-            let mut paths = hold(&self.paths);
+            let mut paths = self.paths.lock();
             for _ in 0..MAX_EVENTS {
                 let event = match reader.next() {
                     Ok(event) => event,

@@ -8,13 +8,14 @@ use std::{
     },
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, MutexGuard,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     thread::available_parallelism,
     time::{Duration, Instant},
 };
 
+use gnoma_core::sync::Mutex;
 use rustix::fs::{CWD, Mode, fstat, openat};
 
 use super::{
@@ -25,7 +26,6 @@ use super::{
     links::Links,
     lock::{self, Held},
     made::Made,
-    objects::hold,
     places::{now_ns, own_folder, replace},
     record::{self, MAX_NAMED_SKIPPED, Snapshot, clip_label},
     rules::OuterRules,
@@ -61,7 +61,7 @@ pub struct Workspace {
     pub(super) folder: PathBuf,
     /// For whom snapshots are taken.
     session: Mutex<Option<Arc<str>>>,
-    state: Mutex<WorkspaceState>,
+    pub(super) state: Mutex<WorkspaceState>,
     /// While it is held no other process forgets snapshots of the folder.
     pub(super) seat: Mutex<Option<Held>>,
 }
@@ -142,12 +142,12 @@ impl Workspace {
     /// [`redo`](Self::redo) go along that session's. Without one all snapshots count as one
     /// session's.
     pub fn set_session(&self, session: Option<&str>) {
-        *hold(&self.session) = session.filter(|session| !session.is_empty()).map(Arc::from);
+        *self.session.lock() = session.filter(|session| !session.is_empty()).map(Arc::from);
     }
 
     /// The session snapshots are taken for.
     pub(super) fn session(&self) -> Option<Arc<str>> {
-        hold(&self.session).clone()
+        self.session.lock().clone()
     }
 
     /// Whether a snapshot belongs to the session.
@@ -158,7 +158,7 @@ impl Workspace {
     /// From now on the folder's snapshots are in use: other processes forget none of them.
     pub(super) fn take_seat(&self) -> Result<(), Error> {
         let held = lock::shared(&seat(&self.folder))?;
-        *hold(&self.seat) = Some(held);
+        *self.seat.lock() = Some(held);
         Ok(())
     }
 
@@ -169,7 +169,7 @@ impl Workspace {
     ///
     /// [`Error::Cancelled`], or the vault cannot be written.
     pub fn baseline(&self, cancel: &AtomicBool) -> Result<(), Error> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let session = self.vault.session()?;
         self.scan(&mut state, &session, cancel).map(|_| ())
     }
@@ -183,7 +183,7 @@ impl Workspace {
     ///
     /// The workspace cannot be opened or the vault not be written. Nothing is lost then.
     pub fn snapshot(&self, label: &str) -> Result<Snapshot, Error> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let session = self.vault.session()?;
         let scanned = self.scan(&mut state, &session, &AtomicBool::new(false))?;
         self.record(&mut state, label, Made::Asked, scanned)
@@ -191,7 +191,7 @@ impl Workspace {
 
     /// As [`snapshot`](Self::snapshot), but a state the session has kept just before keeps its name.
     pub(super) fn keep(&self, label: &str, cancel: &AtomicBool) -> Result<SnapshotId, Error> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let session = self.vault.session()?;
         let scanned = self.scan(&mut state, &session, cancel)?;
         self.find_newest(&mut state)?;
@@ -228,11 +228,7 @@ impl Workspace {
     /// Whether changes are heard of instead of looked for.
     #[must_use]
     pub fn is_watched(&self) -> bool {
-        self.state().watcher.as_ref().is_some_and(|watcher| !watcher.is_broken())
-    }
-
-    pub(super) fn state(&self) -> MutexGuard<'_, WorkspaceState> {
-        hold(&self.state)
+        self.state.lock().watcher.as_ref().is_some_and(|watcher| !watcher.is_broken())
     }
 
     pub(super) fn records(&self) -> PathBuf {
@@ -373,7 +369,7 @@ impl Workspace {
         // Also after a cancelled walk: what was read is known and must be found.
         let added_bytes = batch.finish()?;
         state.unwritten_bytes += added_bytes;
-        hold(&inner.size).add(added_bytes);
+        inner.size.lock().add(added_bytes);
         let links = links?;
         let tree = state.known.tree.ok_or(Error::Cancelled)?;
         Ok((Scanned { tree, links }, needs_full))
@@ -473,7 +469,7 @@ impl Workspace {
 
 impl Drop for Workspace {
     fn drop(&mut self) {
-        let mut state = std::mem::take(&mut *self.state());
+        let mut state = std::mem::take(&mut *self.state.lock());
         if state.unwritten_bytes > 0 && !state.is_doubtful {
             self.write_state(&mut state);
         }

@@ -5,13 +5,14 @@ use std::{
     fs::File,
     io::{Read, Write},
     path::Path,
-    sync::Mutex,
 };
+
+use gnoma_core::sync::Mutex;
 
 use super::{
     error::{At, Error},
     hash::Hash,
-    objects::{CHUNK_BYTES, Hashing, Objects, copy_chunks, hold},
+    objects::{CHUNK_BYTES, Hashing, Objects, copy_chunks},
     pack::PackWriter,
     places::{Unfinished, sync_folder},
 };
@@ -69,7 +70,7 @@ impl<'a> Batch<'a> {
         plain: usize,
         is_compressed: bool,
     ) -> Result<(), Error> {
-        let mut open = hold(&self.open);
+        let mut open = self.open.lock();
         if !open.hashes.insert(hash) {
             return Ok(());
         }
@@ -130,7 +131,7 @@ impl<'a> Batch<'a> {
 
     /// Makes everything stored findable, after a power failure too; gives the bytes added.
     pub(super) fn finish(self) -> Result<u64, Error> {
-        let open = std::mem::take(&mut *hold(&self.open));
+        let open = std::mem::take(&mut *self.open.lock());
         if let Some(pack) = open.pack {
             self.close(pack)?;
         }
@@ -145,7 +146,7 @@ impl<'a> Batch<'a> {
     }
 
     fn is_stored(&self, hash: &Hash) -> bool {
-        hold(&self.open).hashes.contains(hash) || self.objects.contains(hash)
+        self.open.lock().hashes.contains(hash) || self.objects.contains(hash)
     }
 
     fn close(&self, pack: PackWriter) -> Result<(), Error> {
@@ -166,7 +167,7 @@ impl<'a> Batch<'a> {
         let bytes = unfinished.file().metadata().at("read", unfinished.path())?.len();
         unfinished.finish(&self.objects.large_path(&hash, is_compressed), self.sync)?;
         self.objects.add_large(hash, is_compressed);
-        let mut open = hold(&self.open);
+        let mut open = self.open.lock();
         open.has_large = true;
         open.stored_bytes += bytes;
         Ok(())
@@ -177,13 +178,13 @@ impl<'a> Batch<'a> {
         if plain.len() < MIN_COMPRESSED_BYTES {
             return None;
         }
-        let kept = hold(&self.compressors).pop();
+        let kept = self.compressors.lock().pop();
         let mut compressor = match kept {
             Some(compressor) => compressor,
             None => zstd::bulk::Compressor::new(LEVEL).ok()?,
         };
         let packed = compressor.compress(plain);
-        hold(&self.compressors).push(compressor);
+        self.compressors.lock().push(compressor);
         packed.ok().filter(|packed| packed.len() < plain.len() - plain.len() / 16)
     }
 }

@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeSet, HashMap},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicI64, Ordering},
     },
 };
@@ -11,6 +11,7 @@ use std::{
 use gnoma_core::{
     ledger::HoldId,
     store::{StoreError, StoreErrorKind},
+    sync::Mutex,
 };
 use rusqlite::Connection;
 
@@ -54,7 +55,7 @@ impl Memory {
 
     /// Fails when so many calls are in flight that something forgets to end them.
     pub(super) fn has_room(&self) -> Result<()> {
-        if locked(&self.held).len() < MOST_HELD {
+        if self.held.lock().len() < MOST_HELD {
             return Ok(());
         }
         Err(StoreError::new(
@@ -68,23 +69,23 @@ impl Memory {
 
     /// The reservation, to be settled; a second time there is none.
     pub(super) fn take(&self, hold: HoldId) -> Option<ReservedCall> {
-        locked(&self.held).remove(&hold)
+        self.held.lock().remove(&hold)
     }
 
     /// Settling it failed; it may be tried again.
     pub(super) fn put_back(&self, hold: HoldId, kept: ReservedCall) {
-        locked(&self.held).insert(hold, kept);
+        self.held.lock().insert(hold, kept);
     }
 
     /// The reservation is to be let go.
     pub(super) fn let_go(&self, hold: HoldId) {
         drop(self.take(hold));
-        locked(&self.dropped).insert(hold.0);
+        self.dropped.lock().insert(hold.0);
     }
 
     /// Takes what was let go out of the file; what that was.
     pub(super) fn release_dropped(&self, connection: &Connection) -> Result<Vec<i64>> {
-        let gone: Vec<i64> = locked(&self.dropped).iter().copied().collect();
+        let gone: Vec<i64> = self.dropped.lock().iter().copied().collect();
         for hold in &gone {
             books::release(connection, *hold)?;
         }
@@ -93,7 +94,7 @@ impl Memory {
 
     /// What was taken out is on its way to the disk.
     pub(super) fn forget_dropped(&self, gone: &[i64]) {
-        let mut dropped = locked(&self.dropped);
+        let mut dropped = self.dropped.lock();
         for hold in gone {
             dropped.remove(hold);
         }
@@ -125,8 +126,4 @@ impl Drop for Fresh {
             self.memory.let_go(hold);
         }
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

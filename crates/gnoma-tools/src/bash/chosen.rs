@@ -15,10 +15,10 @@ const MAX_NAMES: usize = 2_000;
 /// What can be named, in this order: files, links, and folders that hold nothing that changed.
 pub(super) fn names(order: &[PathBuf], changes: &Changes, roots: &[PathBuf]) -> Vec<String> {
     let folders = changes.list.iter().filter(|change| change.node() == NodeKind::Folder);
-    let folders: BTreeSet<&Path> = gnoma_core::sort::set(folders.map(LayerChange::path));
+    let folders: BTreeSet<&Path> = gnoma_core::sort::to_set(folders.map(LayerChange::path));
     let above =
         |path: &PathBuf| path.ancestors().skip(1).map(Path::to_path_buf).collect::<Vec<_>>();
-    let holding: BTreeSet<PathBuf> = gnoma_core::sort::set(
+    let holding: BTreeSet<PathBuf> = gnoma_core::sort::to_set(
         changes.list.iter().flat_map(|change| above(&change.path().to_owned())),
     );
     let is_named = |path: &&PathBuf| !folders.contains(path.as_path()) || !holding.contains(*path);
@@ -37,7 +37,7 @@ pub(super) fn part(changes: &Changes, names: &[String], roots: &[PathBuf]) -> BT
     };
     let paths = || changes.list.iter().map(LayerChange::path);
     let units: BTreeSet<PathBuf> =
-        gnoma_core::sort::set(paths().filter(|path| is_meant(path)).map(unit));
+        gnoma_core::sort::to_set(paths().filter(|path| is_meant(path)).map(unit));
     paths().filter(|path| units.contains(&unit(path))).map(Path::to_path_buf).collect()
 }
 

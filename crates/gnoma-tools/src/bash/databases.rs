@@ -31,9 +31,9 @@ pub(super) fn in_use(changes: &Changes) -> Option<PathBuf> {
         })
     };
     let changed: BTreeSet<PathBuf> =
-        gnoma_core::sort::set(changes.list.iter().map(LayerChange::path).map(unit));
+        gnoma_core::sort::to_set(changes.list.iter().map(LayerChange::path).map(unit));
     let databases: BTreeSet<PathBuf> =
-        gnoma_core::sort::set(changed.into_iter().filter(|file| has_logs(file)));
+        gnoma_core::sort::to_set(changed.into_iter().filter(|file| has_logs(file)));
     if databases.is_empty() {
         return None;
     }

@@ -368,7 +368,7 @@ impl Settling {
     }
 
     fn all_but(&self, left: &[PathBuf]) -> BTreeSet<PathBuf> {
-        let left: BTreeSet<&Path> = gnoma_core::sort::set(left.iter().map(PathBuf::as_path));
+        let left: BTreeSet<&Path> = gnoma_core::sort::to_set(left.iter().map(PathBuf::as_path));
         let paths = self.changes.list.iter().map(LayerChange::path);
         paths.filter(|path| !left.contains(path)).map(Path::to_path_buf).collect()
     }
@@ -393,7 +393,7 @@ impl Settling {
         }
         let Self { trials, mut layer, changes, updates, command, mut output, trial, sealed } = self;
         let all = chosen::joined(changes.clone(), updates);
-        let left: BTreeSet<_> = gnoma_core::sort::set(
+        let left: BTreeSet<_> = gnoma_core::sort::to_set(
             changes.list.iter().map(LayerChange::path).map(Path::to_path_buf),
         );
         let kept = spawn_blocking(move || {
@@ -423,7 +423,7 @@ impl Settling {
         .preview();
         let kept = spawn_blocking(move || {
             let mut left: BTreeSet<_> =
-                gnoma_core::sort::set(rest.list.iter().map(|it| it.path().to_owned()));
+                gnoma_core::sort::to_set(rest.list.iter().map(|it| it.path().to_owned()));
             if !rest.is_empty() {
                 // It was made of what is discarded as well.
                 left.extend(updates.list.iter().map(|it| it.path().to_owned()));

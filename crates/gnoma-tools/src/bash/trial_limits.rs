@@ -99,7 +99,7 @@ fn left_in_emptied_folders(
     roots: &[PathBuf],
 ) -> Vec<PathBuf> {
     let deleted = changes.list.iter().filter(|change| change.kind() == ChangeKind::Deleted);
-    let deleted: BTreeSet<&Path> = gnoma_core::sort::set(deleted.map(LayerChange::path));
+    let deleted: BTreeSet<&Path> = gnoma_core::sort::to_set(deleted.map(LayerChange::path));
     if deleted.is_empty() {
         return Vec::new();
     }

@@ -68,7 +68,7 @@ fn below_named_folders(
     roots: &[PathBuf],
 ) -> Vec<PathBuf> {
     let is_border = |letter: char| letter.is_whitespace() || "'\"<>|&;()=`,{}".contains(letter);
-    let words: BTreeSet<PathBuf> = gnoma_core::sort::set(
+    let words: BTreeSet<PathBuf> = gnoma_core::sort::to_set(
         command
             .split(is_border)
             .filter(|word| !word.is_empty() && !word.starts_with('-'))
@@ -107,7 +107,7 @@ fn is_archive(layer: &Layer, change: &LayerChange) -> bool {
 fn is_copied(folder: &Path, made: &[&LayerChange]) -> bool {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().take(MAX_ENTRIES);
     let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
-    let names: BTreeSet<OsString> = gnoma_core::sort::set(files.map(|entry| entry.file_name()));
+    let names: BTreeSet<OsString> = gnoma_core::sort::to_set(files.map(|entry| entry.file_name()));
     made.iter().any(|change| {
         let name = change.path().file_name().unwrap_or_else(|| OsStr::new(""));
         change.kind() == ChangeKind::Created

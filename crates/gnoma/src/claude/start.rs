@@ -133,7 +133,7 @@ fn secrets(fields: Option<&Value>) -> BTreeMap<String, Secret<String>> {
         Value::String(text) => Some((name, Secret::new(text))),
         _ => None,
     };
-    gnoma_core::sort::map(fields.into_iter().filter_map(one))
+    gnoma_core::sort::to_map(fields.into_iter().filter_map(one))
 }
 
 /// The hooks of an `initialize` request; and what is not done, a sentence each.

@@ -7,6 +7,7 @@ use gnoma_core::{
     json_value::json,
     protocol::{SessionSpec, Start, TaskRequest, TaskResumeChoice},
     quantity::describe_count,
+    sort,
     store::SessionId,
 };
 use gnoma_host::{
@@ -159,7 +160,7 @@ fn dry_run(how: &TaskRunArgs, args: &TurnArgs, around: &ProcessEnvironment) -> R
         });
         let steps: Vec<_> = steps.collect();
         let value = json!({"type": "task_plan", "task": name, "mode": mode,
-            "arguments": plan.arguments.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
+            "arguments": sort::to_map(plan.arguments.iter().cloned()),
             "steps": steps});
         return print_data(&format!("{}\n", json::redacted(&value, &project.firewall)));
     }

@@ -1,14 +1,9 @@
 //! Reads the answer to a message: a document, or a stream of events that may have to be continued.
 
-use std::{
-    future::poll_fn,
-    pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{future::poll_fn, pin::Pin, sync::Arc, time::Duration};
 
 use futures_util::Stream as _;
-use gnoma_core::task::boxed;
+use gnoma_core::{sync::Mutex, task::boxed};
 use gnoma_net::{ByteStream, NetError, Reply};
 use serde_json::Value;
 use tokio::{task::JoinSet, time::sleep};
@@ -201,7 +196,7 @@ impl Inbox<'_> {
     /// Answers a request of the server, beside everything else.
     fn answer_request(&self, id: Value, method: String, params: Value) {
         let shared = Arc::clone(self.shared);
-        let mut answering = self.answering.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut answering = self.answering.lock();
         while answering.try_join_next().is_some() {}
         let is_too_much = answering.len() >= MAX_SERVER_REQUESTS;
         // A server that asks on without reading is not even told.

@@ -4,12 +4,16 @@ use std::{
     collections::BTreeMap,
     ops::RangeInclusive,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
 };
 
-use gnoma_core::{Secret, task::boxed};
+use gnoma_core::{
+    Secret,
+    sync::{Mutex, MutexGuard},
+    task::boxed,
+};
 use gnoma_net::{Http, HttpRequest};
 use serde_json::{Map, Value, json};
 use tokio::{sync::oneshot, task::JoinSet, time::timeout};
@@ -106,7 +110,7 @@ impl HttpLink {
     }
 
     fn tasks(&self) -> MutexGuard<'_, JoinSet<()>> {
-        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tasks = self.tasks.lock();
         while tasks.try_join_next().is_some() {}
         tasks
     }
@@ -155,7 +159,7 @@ impl HttpLink {
         let inbox = Inbox { shared: &self.shared, answering: &self.answering };
         let reply = post::send(&self.shared, message).await?;
         if let Some(session) = reply.header("mcp-session-id") {
-            self.shared.place().session = Some(session.to_owned());
+            self.shared.place.lock().session = Some(session.to_owned());
         }
         inbox.answer(reply, id).await
     }
@@ -163,7 +167,7 @@ impl HttpLink {
     /// Begins a session, and gives what the server says of itself.
     pub(crate) async fn initialize(&self) -> Result<Value, CallError> {
         {
-            let mut place = self.shared.place();
+            let mut place = self.shared.place.lock();
             (place.session, place.version) = (None, None);
         }
         let params = version::initialize_params();
@@ -171,7 +175,7 @@ impl HttpLink {
             Outgoing { method: INITIALIZE, params: &params, headers: &[], is_stateless: false };
         let answer = self.request_once(&outgoing).await?;
         let spoken = version::ServerInfo::read(&answer, false).version;
-        self.shared.place().version = Some(spoken);
+        self.shared.place.lock().version = Some(spoken);
         self.notify("notifications/initialized").await?;
         self.shared.sessions.send_modify(|count| *count += 1);
         Ok(answer)
@@ -213,7 +217,7 @@ impl HttpLink {
 
     /// Ends the session, if there is one.
     pub(crate) async fn close(&self) {
-        let place = self.shared.place().clone();
+        let place = self.shared.place.lock().clone();
         if place.session.is_none() {
             return;
         }

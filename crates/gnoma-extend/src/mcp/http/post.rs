@@ -71,7 +71,7 @@ pub(super) async fn send(
         true => None,
         false => shared.authorizer.token().await?,
     };
-    let url = shared.place().url.clone();
+    let url = shared.place.lock().url.clone();
     let mut sending = Sending {
         shared,
         message,
@@ -145,7 +145,7 @@ impl Sending<'_> {
     /// nothing of where messages go.
     fn remember_address(&self) {
         if self.redirects > 0 && self.has_moved && self.message.body.is_some() {
-            self.shared.place().url.clone_from(&self.url);
+            self.shared.place.lock().url.clone_from(&self.url);
         }
     }
 

@@ -4,12 +4,12 @@ use std::{
     borrow::Cow,
     collections::BTreeMap,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
 };
 
-use gnoma_core::Secret;
+use gnoma_core::{Secret, sync::Mutex};
 use gnoma_net::Http;
 use tokio::sync::watch;
 
@@ -33,7 +33,7 @@ pub(super) struct HttpShared {
     pub(super) authorizer: Authorizer,
     /// What the server's entry sends with each request.
     headers: Vec<(String, Secret<String>)>,
-    place: Mutex<ServerPlace>,
+    pub(super) place: Mutex<ServerPlace>,
     /// Counts the sessions that were begun.
     pub(super) sessions: watch::Sender<u64>,
     next_id: AtomicU64,
@@ -59,10 +59,6 @@ impl HttpShared {
         })
     }
 
-    pub(super) fn place(&self) -> MutexGuard<'_, ServerPlace> {
-        self.place.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(super) fn next_id(&self) -> u64 {
         self.next_id.fetch_add(1, Ordering::Relaxed)
     }
@@ -80,7 +76,7 @@ impl HttpShared {
     ) -> Vec<(Cow<'static, str>, Secret<String>)> {
         let plain =
             |name: &'static str, value: &str| (Cow::Borrowed(name), Secret::new(value.to_owned()));
-        let ServerPlace { session, version, .. } = self.place().clone();
+        let ServerPlace { session, version, .. } = self.place.lock().clone();
         let mut headers: Vec<_> = self
             .headers
             .iter()

@@ -1,7 +1,12 @@
 //! A login: from what a server says when it refuses to tokens, by way of a person's browser.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::{
+    fs::File,
+    io::Read,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use gnoma_net::Http;
 use oauth2::{
     AuthorizationCode, CsrfToken, PkceCodeChallenge, PkceCodeVerifier, Scope, TokenResponse as _,
@@ -50,10 +55,11 @@ pub(crate) async fn begin(
     let scopes = scopes(tokens, challenge, &resource, &server).await;
     let client = RegisteredClient::register(&door, &server, registered, redirect, &scopes).await?;
     let requests = client.requests(&server, Some(redirect))?;
-    let (pkce, verifier) = PkceCodeChallenge::new_random_sha256();
+    let state = CsrfToken::new(random_text()?);
+    let verifier = PkceCodeVerifier::new(random_text()?);
     let (page, state) = requests
-        .authorize_url(CsrfToken::new_random)
-        .set_pkce_challenge(pkce)
+        .authorize_url(|| state)
+        .set_pkce_challenge(PkceCodeChallenge::from_code_verifier_sha256(&verifier))
         .add_extra_param("resource", &resource.resource)
         .add_scopes(scopes.iter().cloned().map(Scope::new))
         .url();
@@ -69,6 +75,15 @@ pub(crate) async fn begin(
         verifier,
     };
     Ok((pending, page.to_string()))
+}
+
+/// 256 bits of the system's random source as text, 43 characters. The generators of `oauth2` are 12 KB of the program.
+fn random_text() -> Result<String, String> {
+    let mut bytes = [0; 32];
+    File::open("/dev/urandom")
+        .and_then(|mut source| source.read_exact(&mut bytes))
+        .map_err(|error| format!("`/dev/urandom` cannot be read: {error}"))?;
+    Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
 /// Refuses a server that cannot do what gnoma needs.

@@ -1,11 +1,12 @@
 //! The tokens of a server: in memory, and in the person's keyring, or else in a file that only its owner can read.
 
 use std::{
-    io::{self, Write as _},
+    io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
+use gnoma_core::{private_file, sync::Mutex};
 use oauth2::basic::BasicTokenResponse;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -71,7 +72,7 @@ impl Tokens {
     /// # Errors
     /// They cannot be deleted.
     pub async fn forget(&self) -> io::Result<bool> {
-        let had = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take().is_some();
+        let had = self.kept.lock().take().is_some();
         let Some(path) = &self.path else { return Ok(had) };
         if let Ok(TokenFile::InKeyring { .. }) = self.file() {
             let keyring = self.keyring()?;
@@ -87,8 +88,7 @@ impl Tokens {
     /// Whether there are any.
     #[must_use]
     pub fn are_there(&self) -> bool {
-        self.path.as_ref().is_some_and(|path| path.exists())
-            || self.kept.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.path.as_ref().is_some_and(|path| path.exists()) || self.kept.lock().is_some()
     }
 
     fn file(&self) -> io::Result<TokenFile> {
@@ -106,7 +106,7 @@ impl Tokens {
     }
 
     pub(super) async fn read(&self) -> io::Result<Option<StoredCredentials>> {
-        if let Some(kept) = self.kept.lock().unwrap_or_else(PoisonError::into_inner).clone() {
+        if let Some(kept) = self.kept.lock().clone() {
             return Ok(Some(kept));
         }
         match self.file() {
@@ -116,7 +116,7 @@ impl Tokens {
                 let found = self.keyring()?.look_up(&self.server).await;
                 let credentials = gnoma_core::json::from_bytes(&found.map_err(io::Error::other)?)?;
                 // They are wanted with each request, and the keyring is asked through a program.
-                let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut kept = self.kept.lock();
                 Ok(Some(StoredCredentials::clone(kept.insert(credentials))))
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -125,7 +125,7 @@ impl Tokens {
     }
 
     pub(super) async fn write(&self, credentials: &StoredCredentials) -> io::Result<()> {
-        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(credentials.clone());
+        *self.kept.lock() = Some(credentials.clone());
         let Some(path) = &self.path else { return Ok(()) };
         let mut file = TokenFile::Here(Box::new(credentials.clone()));
         if let Some(keyring) = &self.keyring {
@@ -134,24 +134,8 @@ impl Tokens {
                 file = TokenFile::InKeyring { in_keyring: true };
             }
         }
-        let folder = path.parent().unwrap_or(Path::new("."));
-        private_folder(folder)?;
-        // Such a file can be read and written by its owner alone from the start.
-        let mut new = tempfile::NamedTempFile::new_in(folder)?;
-        serde_json::to_writer(&mut new, &file)?;
-        new.flush()?;
-        new.as_file().sync_all()?;
-        new.persist(path)?;
-        Ok(())
+        private_file::replace(path, &serde_json::to_vec(&file)?)
     }
-}
-
-fn private_folder(folder: &Path) -> io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
 }
 
 #[cfg(test)]

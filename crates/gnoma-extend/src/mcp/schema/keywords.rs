@@ -201,7 +201,7 @@ fn kinds(value: &Value) -> Option<Value> {
         Value::String(name) => type_of(name).map(Value::from),
         Value::Array(all) => {
             let kinds: BTreeSet<&str> =
-                gnoma_core::sort::set(all.iter().filter_map(Value::as_str).filter_map(type_of));
+                gnoma_core::sort::to_set(all.iter().filter_map(Value::as_str).filter_map(type_of));
             match kinds.iter().collect::<Vec<_>>()[..] {
                 [] => None,
                 [only] => Some(Value::from(*only)),

@@ -6,14 +6,12 @@ mod mutation;
 mod program;
 
 use std::{
-    collections::BTreeMap,
-    path::Path,
-    sync::{Arc, Mutex},
-    time::Duration,
+    collections::BTreeMap, os::unix::fs::PermissionsExt as _, path::Path, sync::Arc, time::Duration,
 };
 
 use gnoma_core::{
-    RawJson, ToolCall, ToolCx, ToolOutcome, message::CallId, message::ResultPart, tool::Grant,
+    RawJson, ToolCall, ToolCx, ToolOutcome, message::CallId, message::ResultPart, sync::Mutex,
+    tool::Grant,
 };
 use gnoma_net::{Http, HttpOptions};
 use tokio::{sync::mpsc, time::timeout};
@@ -64,7 +62,7 @@ impl OneServer {
             definitions: vec![definition],
             around,
             memory: ToolMemory::default(),
-            tell: Arc::new(move |_, text| heard.lock().unwrap().push(text)),
+            tell: Arc::new(move |_, text| heard.lock().push(text)),
             clean: Arc::new(|text| text.replace("s3cret", "***")),
             window: 200_000,
         });
@@ -77,7 +75,7 @@ impl OneServer {
     }
 
     fn told(&self) -> String {
-        self.told.lock().unwrap().join("\n")
+        self.told.lock().join("\n")
     }
 
     /// Names of the tools that models are offered.
@@ -122,4 +120,20 @@ fn text(outcome: &ToolOutcome) -> String {
         ResultPart::Image(image) => format!("image {}", image.base64),
     });
     start.to_owned() + &parts.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn what_is_known_of_tools_is_for_the_owner_alone_and_a_pipe_in_its_place_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = ToolMemory::in_state(folder.path());
+    let url = "https://mcp.example/".to_owned();
+    let definition = definition(ServerReach::Http { url, headers: BTreeMap::new() });
+    memory.write(&definition, &memory.read(&definition).unwrap()).unwrap();
+    let mut files = folder.path().join("mcp").read_dir().unwrap();
+    let path = files.next().unwrap().unwrap().path();
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(memory.read(&definition).is_ok());
+    std::fs::remove_file(&path).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    assert!(memory.read(&definition).unwrap_err().contains("not a regular file"));
 }

@@ -192,10 +192,7 @@ pub(crate) fn find_id(text: &str) -> Option<u64> {
     let is_outer = |at: usize| head.get(..at).is_some_and(|part| part.matches('{').count() == 1);
     let first = head.find("\"id\"").filter(|at| is_outer(*at)).and_then(|at| behind(head, at));
     first.or_else(|| {
-        let mut from = text.len().saturating_sub(LOOKED_AT);
-        while !text.is_char_boundary(from) {
-            from += 1;
-        }
+        let from = text.ceil_char_boundary(text.len().saturating_sub(LOOKED_AT));
         let tail = text.get(from..)?;
         behind(tail, tail.rfind("\"id\"")?)
     })

@@ -8,6 +8,7 @@ use gnoma_core::{
     ModelRef, Price, Usage,
     json_value::json,
     ledger::{Amount, Ledger as _, Total},
+    sort,
 };
 use gnoma_router::{ArmEstimate, RouterState, TaskKind};
 use serde_json::Value;
@@ -59,7 +60,8 @@ fn unpriced(totals: &[Total], prices: &[(ModelRef, Price)]) -> BTreeSet<String> 
     let is_priced = |total: &Total| {
         total.amount.micro_usd > 0 || prices.iter().any(|(arm, _)| *arm == total.arm)
     };
-    totals.iter().filter(|total| !is_priced(total)).map(|total| total.arm.to_string()).collect()
+    let unpriced = totals.iter().filter(|total| !is_priced(total));
+    sort::to_set(unpriced.map(|total| total.arm.to_string()))
 }
 
 /// What is believed of an arm at a type of task.
@@ -122,7 +124,7 @@ fn shadow(totals: &[Total], prices: &[(ModelRef, Price)]) -> Vec<(ModelRef, u64)
         (arm.clone(), cost.fold(0, u64::saturating_add))
     };
     let mut all: Vec<(ModelRef, u64)> = prices.iter().map(alone).collect();
-    gnoma_core::sort::by_key(&mut all, |(_, micro_usd)| *micro_usd);
+    sort::by_key(&mut all, |(_, micro_usd)| *micro_usd);
     all
 }
 

@@ -1,0 +1,102 @@
+//! Writes files as a whole: a reader finds the old content or the new, also after a crash.
+
+use std::{
+    fs::{DirBuilder, File, Permissions},
+    io::{self, Write as _},
+    os::unix::fs::DirBuilderExt as _,
+    path::Path,
+};
+
+use tempfile::NamedTempFile;
+
+/// Replaces a file by one that only its owner can read and write, and creates its folder likewise if there is none.
+///
+/// # Errors
+/// The file cannot be written; the earlier one is as it was.
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    create_folder(folder_of(path))?;
+    FileReplacement::prepare(path, bytes, None)?.commit()
+}
+
+/// Creates a folder that only its owner can enter, and the missing ones above it. One that exists stays as it is.
+///
+/// # Errors
+/// The folder cannot be created.
+pub fn create_folder(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// The new content of a file, on the disk beside the old. Dropped, it is removed.
+#[derive(Debug)]
+pub struct FileReplacement<'p> {
+    path: &'p Path,
+    file: NamedTempFile,
+}
+
+impl<'p> FileReplacement<'p> {
+    /// Writes the content, with these permissions or else for the owner alone.
+    ///
+    /// # Errors
+    /// The content cannot be written.
+    pub fn prepare(
+        path: &'p Path,
+        bytes: &[u8],
+        permissions: Option<Permissions>,
+    ) -> io::Result<Self> {
+        let mut file = NamedTempFile::new_in(folder_of(path))?;
+        file.write_all(bytes)?;
+        permissions.map_or(Ok(()), |permissions| file.as_file().set_permissions(permissions))?;
+        file.as_file().sync_all()?;
+        Ok(Self { path, file })
+    }
+
+    /// Puts the content in the file's place.
+    ///
+    /// # Errors
+    /// The file cannot be replaced; it is as it was.
+    pub fn commit(self) -> io::Result<()> {
+        self.file.persist(self.path)?;
+        // The new name, too, outlives a crash, except on file systems that cannot flush a folder.
+        drop(File::open(folder_of(self.path)).and_then(|folder| folder.sync_all()));
+        Ok(())
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt as _};
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        path.metadata().unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn a_replaced_file_is_for_its_owner_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new/state.json");
+        replace(&path, b"one").unwrap();
+        assert_eq!((mode(&path), mode(&folder.path().join("new"))), (0o600, 0o700));
+        fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        replace(&path, b"two").unwrap();
+        assert_eq!((fs::read(&path).unwrap(), mode(&path)), (b"two".to_vec(), 0o600));
+    }
+
+    #[test]
+    fn a_replacement_that_is_dropped_leaves_the_file_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.toml");
+        fs::write(&path, "one").unwrap();
+        drop(FileReplacement::prepare(&path, b"two", None).unwrap());
+        assert_eq!(fs::read(&path).unwrap(), b"one");
+        assert_eq!(folder.path().read_dir().unwrap().count(), 1);
+        let open = Some(Permissions::from_mode(0o644));
+        FileReplacement::prepare(&path, b"two", open).unwrap().commit().unwrap();
+        assert_eq!((fs::read(&path).unwrap(), mode(&path)), (b"two".to_vec(), 0o644));
+    }
+}

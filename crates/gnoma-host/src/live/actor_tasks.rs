@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use gnoma_core::{
     Command, Event, ModelRef,
     info::Choice,
-    protocol::{Request, RequestError, RequestErrorKind, TaskRequest},
+    protocol::{Reply, Request, RequestError, RequestErrorKind, TaskRequest},
     session::{NoticeLevel, PermissionMode},
     suggest::{find_model, nearest},
     task::boxed,
@@ -41,6 +41,11 @@ impl Actor {
             }
             Some(TaskOrder::Tell(text)) => {
                 self.push(Event::Notice { level: NoticeLevel::Info, text });
+            }
+            Some(TaskOrder::Report(report, replier)) => {
+                let text = report.summary.clone();
+                self.push(Event::Notice { level: NoticeLevel::Info, text });
+                replier.reply(Ok(Reply::Task(report)));
             }
             Some(TaskOrder::Open { modes, models }) => {
                 if let Some(error) = unknown_model(&known, &models) {

@@ -3,13 +3,13 @@
 
 use gnoma_core::{
     CallId, Event, RawJson, ToolCall,
-    protocol::{RequestError, RequestErrorKind, TaskStepState},
+    protocol::{RequestError, RequestErrorKind, TaskReport, TaskStepState},
     session::{Inquiry, PermissionAnswer, PermissionMode, StepTurn},
 };
 use gnoma_extend::tasks::StepResult;
 use tokio::sync::mpsc;
 
-use super::step_fold::StepFold;
+use super::{replier::Replier, step_fold::StepFold};
 
 /// Orders that may wait for the loop.
 const MAX_ORDERS: usize = 8;
@@ -33,6 +33,8 @@ pub(super) enum TaskOrder {
     Unrestrict,
     /// Tell people.
     Tell(String),
+    /// Tell people how the run ended, and then whoever asked for it.
+    Report(Box<TaskReport>, Replier),
 }
 
 /// The answer of the loop to an order.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use gnoma_core::{
-    protocol::{Reply, RequestError, RequestErrorKind, TaskRequest},
+    protocol::{RequestError, RequestErrorKind, TaskReport, TaskRequest},
     session::StepTurn,
     store::SessionId,
 };
@@ -16,7 +16,6 @@ use tokio::task::spawn_blocking;
 use super::{
     ports::Services,
     replier::Replier,
-    replies::Outcome,
     task_link::{TaskOrder, TaskPort, TaskSignal},
 };
 use crate::{
@@ -28,19 +27,23 @@ use crate::{
 pub(super) async fn run_task(
     services: Arc<dyn Services>,
     wanted: (SessionId, TaskRequest),
-    port: TaskPort,
+    mut port: TaskPort,
     replier: Replier,
     now_ms: impl Fn() -> i64,
 ) {
-    replier.reply(drive_run(services, wanted, port, now_ms).await);
+    match drive_run(services, wanted, &mut port, now_ms).await {
+        // The session's loop answers, so that its clients hear of the end before the reply.
+        Ok(report) => drop(port.order(TaskOrder::Report(Box::new(report), replier)).await),
+        Err(error) => replier.reply(Err(error)),
+    }
 }
 
 async fn drive_run(
     services: Arc<dyn Services>,
     (session, request): (SessionId, TaskRequest),
-    mut port: TaskPort,
+    port: &mut TaskPort,
     now_ms: impl Fn() -> i64,
-) -> Outcome {
+) -> Result<TaskReport, RequestError> {
     let run = task_files(&services)?.prepare_run(session, request).await?;
     let (modes, models) = (run.modes().to_vec(), run.models());
     port.order(TaskOrder::Open { modes, models }).await?;
@@ -50,11 +53,9 @@ async fn drive_run(
     if let Some(opening) = run.opening.clone() {
         port.order(TaskOrder::Tell(opening)).await?;
     }
-    let ended = run_steps(run, &mut port, now_ms).await;
+    let ended = run_steps(run, port, now_ms).await;
     port.order(TaskOrder::Unrestrict).await?;
-    let report = ended?.report();
-    port.order(TaskOrder::Tell(report.summary.clone())).await?;
-    Ok(Reply::Task(Box::new(report)))
+    Ok(ended?.report())
 }
 
 pub(super) fn task_files(services: &Arc<dyn Services>) -> Result<SessionTaskFiles, RequestError> {

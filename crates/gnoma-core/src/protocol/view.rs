@@ -137,22 +137,7 @@ impl SessionView {
             }
             Event::Info(info) => self.info = SessionInfo::clone(info),
             Event::Models { models } => self.models.clone_from(models),
-            Event::State(state) => {
-                self.state = *state;
-                match state {
-                    SessionState::Active => {
-                        let questions = std::mem::take(&mut self.asked);
-                        let begun =
-                            RunningTurn { started_ms: at_ms, questions, ..RunningTurn::default() };
-                        self.turn = Some(begun);
-                    }
-                    SessionState::Cancelling => (),
-                    SessionState::Idle | SessionState::Closed => {
-                        self.turn = None;
-                        self.asked.clear();
-                    }
-                }
-            }
+            Event::State(state) => self.apply_state(*state, at_ms),
             Event::ModeChanged { mode } => self.mode = *mode,
             Event::PlanChanged { steps } => self.plan.clone_from(steps),
             Event::ThinkingChanged { thinking } => self.thinking = *thinking,
@@ -182,6 +167,22 @@ impl SessionView {
         }
         if let Some(turn) = &mut self.turn {
             turn.apply(event);
+        }
+    }
+
+    fn apply_state(&mut self, state: SessionState, at_ms: i64) {
+        self.state = state;
+        match state {
+            SessionState::Active => {
+                let questions = std::mem::take(&mut self.asked);
+                let begun = RunningTurn { started_ms: at_ms, questions, ..RunningTurn::default() };
+                self.turn = Some(begun);
+            }
+            SessionState::Cancelling => (),
+            SessionState::Idle | SessionState::Closed => {
+                self.turn = None;
+                self.asked.clear();
+            }
         }
     }
 

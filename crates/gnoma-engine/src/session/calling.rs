@@ -1,9 +1,9 @@
 //! A call of the turn: the current arm is called, and its answer is read.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use gnoma_core::{
-    ErrorKind, Event, FormatStage, Message, ModelRequest, Provider as _, ProviderError,
+    ErrorKind, Event, FormatStage, Message, ModelRequest, Provider as _, ProviderError, Role,
     StreamEvent, ToolChoice, ToolSpec, Usage, duration,
     session::NoticeLevel,
     tool::{Tier, ToolKind},
@@ -26,6 +26,8 @@ use crate::{
 /// A server that sends empty pieces is believed to be thinking for so long, and so many of them.
 const EMPTY_PATIENCE: Duration = Duration::from_secs(300);
 const MAX_EMPTY_PIECES: usize = 64;
+/// Words of a message that are looked up in the folder.
+const MAX_WORDS_LOOKED_UP: usize = 200;
 
 impl Session {
     /// Calls the current arm.
@@ -214,8 +216,10 @@ impl Session {
         self.begin_request(arm);
         let tier = arm.tier();
         let mut messages = self.messages(tier);
+        let must_read = tier == Tier::Lean && names_file(self.turn.history(), &self.cwd);
         let tools = match (arm.tools, self.router.is_looking()) {
             (false, _) => Arc::default(),
+            (true, false) if must_read => self.tools.reading(tier),
             (true, false) => self.tools.without(tier, self.turn.withheld()),
             (true, true) => {
                 messages.push(Arc::new(Message::user_text(prompt::note(several::LOOK))));
@@ -224,6 +228,8 @@ impl Session {
         };
         let tool_choice = if !self.turn.may_use_tools() || tools.is_empty() {
             ToolChoice::None
+        } else if must_read {
+            ToolChoice::Required
         } else {
             ToolChoice::Auto
         };
@@ -315,6 +321,17 @@ impl Session {
         let error = ProviderError::new(ErrorKind::Timeout, name.provider, text).with_hint(hint);
         self.heard(Err(error)).await
     }
+}
+
+/// Whether the newest message is a person's and names a file or folder that is there. Lean arms answer such questions
+/// from nothing unless they have to read first.
+fn names_file(history: &[Arc<Message>], folder: &Path) -> bool {
+    let Some(last) = history.last().filter(|last| last.role() == Role::User) else { return false };
+    let is_part_of_name = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-');
+    let text = last.text_content();
+    let words = text.split(|c| !is_part_of_name(c)).map(|word| word.trim_end_matches('.'));
+    let mut names = words.filter(|word| !word.is_empty() && !word.starts_with('/'));
+    names.by_ref().take(MAX_WORDS_LOOKED_UP).any(|name| folder.join(name).exists())
 }
 
 fn milliseconds(time: Duration) -> u64 {

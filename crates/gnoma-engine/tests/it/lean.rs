@@ -45,3 +45,17 @@ async fn call_that_was_made_twice_is_not_offered_for_a_round() {
     run.until_idle().await;
     assert_eq!(offered_tools(run.provider.requests().last().unwrap()), ["fs.read"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn lean_arm_reads_first_where_the_message_names_a_file() {
+    let read = Answer::calls(&[("c", "fs.read", r#"{"path":"Cargo.toml"}"#)]);
+    let mut run = lean_session(vec![read, Answer::text("It is a manifest.")]);
+    run.say("Was steht in Cargo.toml?");
+    run.until_idle().await;
+    let requests = run.provider.requests();
+    let seen: Vec<_> =
+        requests.iter().map(|it| (it.tool_choice.clone(), offered_tools(it))).collect();
+    let expected =
+        [(ToolChoice::Required, vec!["fs.read"]), (ToolChoice::Auto, vec!["fs.read", "bash"])];
+    assert_eq!(seen, expected);
+}

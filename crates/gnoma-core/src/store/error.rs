@@ -1,7 +1,5 @@
 //! Why something stored could not be read or written.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use super::Holder;

@@ -1,9 +1,9 @@
 //! A call of the turn: the current arm is called, and its answer is read.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use gnoma_core::{
-    ErrorKind, Event, FormatStage, Message, ModelRequest, Provider as _, ProviderError, Role,
+    ErrorKind, Event, FormatStage, Message, ModelRequest, Provider as _, ProviderError,
     StreamEvent, ToolChoice, ToolSpec, Usage, duration,
     session::NoticeLevel,
     tool::{Tier, ToolKind},
@@ -11,6 +11,7 @@ use gnoma_core::{
 use tokio::time::Instant;
 
 use super::{
+    looking::first_look,
     silence::{Lasting, Silence},
     spending::Call,
     state::{Gone, Session},
@@ -26,8 +27,6 @@ use crate::{
 /// A server that sends empty pieces is believed to be thinking for so long, and so many of them.
 const EMPTY_PATIENCE: Duration = Duration::from_secs(300);
 const MAX_EMPTY_PIECES: usize = 64;
-/// Words of a message that are looked up in the folder.
-const MAX_WORDS_LOOKED_UP: usize = 200;
 
 impl Session {
     /// Calls the current arm.
@@ -36,6 +35,15 @@ impl Session {
         let (arm, why) = (plan.arm.clone(), plan.why.clone());
         if attempt == 1 {
             self.emit(Event::RoundStarted { round, arm: arm.name(), why }).await?;
+        }
+        if attempt == 1
+            && let Some(look) = first_look(&self.tools, &self.turn, &arm, &self.cwd)
+        {
+            self.begin_request(&arm);
+            // Nobody is called, so nothing is spent.
+            (self.spending.hold, self.spending.call) = (None, None);
+            self.stream = Some(look);
+            return Ok(());
         }
         if let Some(text) = self.router.thinking.cannot(&arm) {
             self.notify(NoticeLevel::Info, text).await?;
@@ -216,10 +224,8 @@ impl Session {
         self.begin_request(arm);
         let tier = arm.tier();
         let mut messages = self.messages(tier);
-        let must_read = tier == Tier::Lean && names_file(self.turn.history(), &self.cwd);
         let tools = match (arm.tools, self.router.is_looking()) {
             (false, _) => Arc::default(),
-            (true, false) if must_read => self.tools.reading(tier),
             (true, false) => self.tools.without(tier, self.turn.withheld()),
             (true, true) => {
                 messages.push(Arc::new(Message::user_text(prompt::note(several::LOOK))));
@@ -228,8 +234,6 @@ impl Session {
         };
         let tool_choice = if !self.turn.may_use_tools() || tools.is_empty() {
             ToolChoice::None
-        } else if must_read {
-            ToolChoice::Required
         } else {
             ToolChoice::Auto
         };
@@ -321,17 +325,6 @@ impl Session {
         let error = ProviderError::new(ErrorKind::Timeout, name.provider, text).with_hint(hint);
         self.heard(Err(error)).await
     }
-}
-
-/// Whether the newest message is a person's and names a file or folder that is there. Lean arms answer such questions
-/// from nothing unless they have to read first.
-fn names_file(history: &[Arc<Message>], folder: &Path) -> bool {
-    let Some(last) = history.last().filter(|last| last.role() == Role::User) else { return false };
-    let is_part_of_name = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-');
-    let text = last.text_content();
-    let words = text.split(|c| !is_part_of_name(c)).map(|word| word.trim_end_matches('.'));
-    let mut names = words.filter(|word| !word.is_empty() && !word.starts_with('/'));
-    names.by_ref().take(MAX_WORDS_LOOKED_UP).any(|name| folder.join(name).exists())
 }
 
 fn milliseconds(time: Duration) -> u64 {

@@ -20,6 +20,7 @@ mod filling;
 mod handle;
 mod judging;
 mod live;
+mod looking;
 mod model_port;
 mod paths;
 mod paying;

@@ -6,10 +6,12 @@
 //! session may be chosen by whoever begins it.
 
 mod error;
+mod holder;
 
 use std::{fmt, sync::Arc};
 
 pub use error::{StoreError, StoreErrorKind};
+pub use holder::Holder;
 
 use serde::{Deserialize, Serialize};
 
@@ -246,24 +248,6 @@ pub struct Page {
     pub entries: Vec<Entry>,
     /// The tip of the slice before this one; `None` when the start was reached.
     pub earlier: Option<EntryId>,
-}
-
-/// The process that writes a session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Holder {
-    /// Its process id.
-    pub pid: u32,
-    /// Its machine.
-    pub host: String,
-    /// Since when, in milliseconds since 1970.
-    pub since_ms: i64,
-}
-
-impl fmt::Display for Holder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "process {} on {}", self.pid, self.host)
-    }
 }
 
 /// What is known of a session without reading it.

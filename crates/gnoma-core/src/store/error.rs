@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Holder;
+use super::holder::Holder;
 
 /// What kind of failure, for branching.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

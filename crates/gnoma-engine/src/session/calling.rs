@@ -33,10 +33,12 @@ impl Session {
     pub(super) async fn call_model(&mut self, round: u32, attempt: u32) -> Result<(), Gone> {
         let Some(plan) = &self.router.plan else { return Ok(()) };
         let (arm, why) = (plan.arm.clone(), plan.why.clone());
+        let is_panel = plan.together().is_some() && !plan.is_looking;
         if attempt == 1 {
             self.emit(Event::RoundStarted { round, arm: arm.name(), why }).await?;
         }
         if attempt == 1
+            && !is_panel
             && let Some(look) = first_look(&self.tools, &self.turn, &arm, &self.cwd)
         {
             self.begin_request(&arm);

@@ -7,14 +7,16 @@ use std::{path::Path, sync::Arc};
 
 use futures_util::stream;
 use gnoma_core::{
-    EventStream, Message, Role, StopReason, StreamEvent,
+    Content, EventStream, Message, SYSTEM_NOTE, StopReason, StreamEvent, places,
     tool::{Access, Tier, ToolKind, Touches},
 };
 use serde_json::{Map, Value};
 
 use super::toolset::Toolset;
-use crate::{arm::Arm, turn::Turn};
+use crate::{arm::Arm, prompt, turn::Turn};
 
+/// Larger files are for the model to look into: they would fill its window.
+const MAX_LOOK_BYTES: u64 = 8 * 1024;
 /// Words of a message that are looked up in the folder.
 const MAX_WORDS_LOOKED_UP: usize = 200;
 
@@ -28,7 +30,8 @@ pub(super) fn first_look(
     let tier = arm.tier();
     // Who gives work away lets others look.
     let gives_away = tools.of_kind(tier, ToolKind::StartsSessions).is_some();
-    if tier != Tier::Lean || gives_away || !arm.tools || !turn.may_use_tools() {
+    let may_look = arm.tools && turn.may_use_tools() && turn.has_rounds();
+    if tier != Tier::Lean || gives_away || !may_look {
         return None;
     }
     let (name, argument) = tools.specs(tier).iter().find_map(|spec| {
@@ -48,15 +51,69 @@ pub(super) fn first_look(
     Some(Box::pin(stream::iter(events.map(Ok))))
 }
 
-/// Returns the first file that the newest message names, if it is a person's; or else the first folder.
+/// Returns the first file that a person names in the newest message; or else the first folder. What hooks and commands
+/// add to a message is not what the person says.
 fn named_path(history: &[Arc<Message>], folder: &Path) -> Option<String> {
-    let last = history.last().filter(|last| last.role() == Role::User)?;
+    let last = history.last().filter(|last| prompt::said(last))?;
+    let texts = last.content().iter().filter_map(|part| match part {
+        Content::Text(text) if !text.text.starts_with(SYSTEM_NOTE) => text.text.split("```").next(),
+        _ => None,
+    });
     let is_part_of_name = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-');
-    let text = last.text_content();
-    let words = text.split(|c| !is_part_of_name(c)).map(|word| word.trim_end_matches('.'));
-    let names = words.filter(|word| !word.is_empty() && !word.starts_with(['/', '-']));
-    let there: Vec<&str> =
-        names.take(MAX_WORDS_LOOKED_UP).filter(|name| folder.join(name).exists()).collect();
-    let file = there.iter().find(|name| folder.join(name).is_file());
-    file.or(there.first()).map(ToString::to_string)
+    let words = texts.flat_map(|text| text.split(|c| !is_part_of_name(c)));
+    let names = words.map(|word| word.trim_end_matches('.')).filter(|word| {
+        let leaves = word.starts_with(['/', '-']) || word.split('/').any(|part| part == "..");
+        !word.is_empty() && !leaves && places::secret(Path::new(word)).is_none()
+    });
+    let there: Vec<(&str, bool)> = names
+        .take(MAX_WORDS_LOOKED_UP)
+        .filter_map(|name| {
+            // Links may lead anywhere.
+            let found = folder.join(name).symlink_metadata().ok()?;
+            let is_small = found.is_file() && found.len() <= MAX_LOOK_BYTES;
+            (is_small || found.is_dir()).then_some((name, is_small))
+        })
+        .collect();
+    let file = there.iter().find(|(_, is_file)| *is_file);
+    file.or(there.first()).map(|(name, _)| (*name).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn named(folder: &Path, text: &str) -> Option<String> {
+        named_path(&[Arc::new(Message::user_text(text))], folder)
+    }
+
+    #[test]
+    fn files_and_folders_in_the_folder_are_found_by_the_words_of_a_person() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        fs::create_dir_all(root.join("src")).unwrap();
+        for name in ["src/a.py", ".env", "LICENSE"] {
+            fs::write(root.join(name), "1").unwrap();
+        }
+        fs::write(root.join("large.py"), "1".repeat(10_000)).unwrap();
+        std::os::unix::fs::symlink("/etc", root.join("link")).unwrap();
+        for (text, path) in [
+            ("What does `src/a.py` do?", Some("src/a.py")),
+            ("Was liegt in src? Und was steht in LICENSE.", Some("LICENSE")),
+            ("Which files are in src?", Some("src")),
+            ("fix large.py", None),
+            ("why is .env not read", None),
+            ("why does src/../LICENSE or ../ or /etc fail", None),
+            ("what is link", None),
+            ("hello", None),
+            ("I ran `ls`:\n```\nLICENSE\n```", None),
+        ] {
+            assert_eq!(named(root, text).as_deref(), path, "{text}");
+        }
+        assert_eq!(named(root, &prompt::note("read src")), None);
+        let added = vec![Content::text("hello"), Content::text(prompt::note("LICENSE changed"))];
+        let message = Message::user(added).unwrap();
+        assert_eq!(named_path(&[Arc::new(message)], root), None);
+    }
 }

@@ -43,9 +43,11 @@ impl Actor {
                 self.push(Event::Notice { level: NoticeLevel::Info, text });
             }
             Some(TaskOrder::Report(report, replier)) => {
-                let text = report.summary.clone();
-                self.push(Event::Notice { level: NoticeLevel::Info, text });
-                replier.reply(Ok(Reply::Task(report)));
+                if let Ok(report) = &report {
+                    let text = report.summary.clone();
+                    self.push(Event::Notice { level: NoticeLevel::Info, text });
+                }
+                replier.reply(report.map(Reply::Task));
             }
             Some(TaskOrder::Open { modes, models }) => {
                 if let Some(error) = unknown_model(&known, &models) {

@@ -80,13 +80,16 @@ impl Connection {
                     }
                 },
                 Some(_) = self.opening.join_next() => Ok(()),
-                // What has happened is told before the reply that came of it.
-                () = self.waker.notified(), if is_asking => self.tell_events(&messages).await,
                 Some(done) = self.under_way.join_next() => match done {
-                    Ok((id, result)) => tell(&messages, ServerMessage::Reply { id, result }).await,
+                    // What has happened is told before the reply that came of it.
+                    Ok((id, result)) => match self.tell_events(&messages).await {
+                        Ok(()) => tell(&messages, ServerMessage::Reply { id, result }).await,
+                        left => left,
+                    },
                     Err(_) => Ok(()),
                 },
                 () = messages.closed() => Err(Left),
+                () = self.waker.notified(), if is_asking => self.tell_events(&messages).await,
                 () = process_changed(&mut self.watching), if is_asking => {
                     self.tell_process(&messages).await
                 }

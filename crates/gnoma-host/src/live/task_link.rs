@@ -3,11 +3,11 @@
 
 use gnoma_core::{
     CallId, Event, RawJson, ToolCall,
-    protocol::{RequestError, RequestErrorKind, TaskReport, TaskStepState},
+    protocol::{Reply, RequestError, RequestErrorKind, TaskReport, TaskStepState},
     session::{Inquiry, PermissionAnswer, PermissionMode, StepTurn},
 };
 use gnoma_extend::tasks::StepResult;
-use tokio::sync::mpsc;
+use tokio::sync::mpsc::{self, error::SendError};
 
 use super::{replier::Replier, step_fold::StepFold};
 
@@ -34,7 +34,7 @@ pub(super) enum TaskOrder {
     /// Tell people.
     Tell(String),
     /// Tell people how the run ended, and then whoever asked for it.
-    Report(Box<TaskReport>, Replier),
+    Report(Result<Box<TaskReport>, RequestError>, Replier),
 }
 
 /// The answer of the loop to an order.
@@ -102,6 +102,18 @@ impl TaskPort {
     /// Sends an order to the loop.
     pub(super) async fn order(&self, order: TaskOrder) -> Result<(), RequestError> {
         self.orders.send(order).await.map_err(|_| session_ended_error())
+    }
+
+    /// Reports how the run ended, once what was ordered before is done; at once if the loop has ended.
+    pub(super) async fn report(
+        &self,
+        report: Result<Box<TaskReport>, RequestError>,
+        replier: Replier,
+    ) {
+        let unsent = self.orders.send(TaskOrder::Report(report, replier)).await;
+        if let Err(SendError(TaskOrder::Report(report, replier))) = unsent {
+            replier.reply(report.map(Reply::Task));
+        }
     }
 
     /// Waits for the answer to the last order that is answered.

@@ -31,11 +31,9 @@ pub(super) async fn run_task(
     replier: Replier,
     now_ms: impl Fn() -> i64,
 ) {
-    match drive_run(services, wanted, &mut port, now_ms).await {
-        // The session's loop answers, so that its clients hear of the end before the reply.
-        Ok(report) => drop(port.order(TaskOrder::Report(Box::new(report), replier)).await),
-        Err(error) => replier.reply(Err(error)),
-    }
+    // The session's loop answers, so that its clients hear of the end before the reply.
+    let ended = drive_run(services, wanted, &mut port, now_ms).await;
+    port.report(ended.map(Box::new), replier).await;
 }
 
 async fn drive_run(

@@ -14,12 +14,14 @@ const SCHEMA: &str = "protocol.schema.json";
 fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=build/openapi.rs");
     println!("cargo::rerun-if-changed={SCHEMA}");
-    let schema: Value = serde_json::from_slice(&fs::read(SCHEMA)?)?;
+    let schema = fs::read_to_string(SCHEMA)
+        .map_err(|error| io::Error::other(format!("{SCHEMA}: {error}")))?;
+    let schema: Value = serde_json::from_str(&schema)?;
     let mut api = openapi::openapi(&schema, env!("CARGO_PKG_VERSION"));
     // The program takes the types out of the schema.
     if let Some(types) = api.pointer_mut("/components/schemas") {
         types.take();
     }
-    pack_text("schema", schema.to_string().as_bytes())?;
-    pack_text("openapi", api.to_string().as_bytes())
+    pack_text("schema", &schema.to_string())?;
+    pack_text("openapi", &api.to_string())
 }

@@ -8,7 +8,7 @@ pub fn expand(path: impl AsRef<Path>, home: Option<&Path>, base: &Path) -> PathB
     let path = path.as_ref();
     match (path.strip_prefix("~"), home) {
         (Ok(below), Some(home)) => home.join(below),
-        (Ok(_) | Err(_), _) => base.join(path),
+        _ => base.join(path),
     }
 }
 

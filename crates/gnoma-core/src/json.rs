@@ -216,7 +216,7 @@ impl RawJson {
     /// # Errors
     /// When the value does not have the shape of `T`; the message names the field.
     pub fn read<'de, T: Deserialize<'de>>(&'de self) -> Result<T, serde_json::Error> {
-        serde_json::from_str(self.0.get())
+        from_str(self.0.get())
     }
 }
 

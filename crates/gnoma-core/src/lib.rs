@@ -34,6 +34,7 @@ pub mod private_file;
 pub mod protocol;
 pub mod provider;
 pub mod quantity;
+pub mod random;
 pub mod secret;
 pub mod session;
 pub mod shell_line;

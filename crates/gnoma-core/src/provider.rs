@@ -37,7 +37,7 @@ pub enum ToolChoice {
     Auto,
     /// No call.
     None,
-    /// At least one call.
+    /// At least one call. No turn asks for this at present; every wire can say it.
     Required,
     /// This tool (our name).
     Tool(String),

@@ -28,14 +28,16 @@ pub fn sort<T: Ord>(items: &mut [T]) {
     by(items, T::cmp);
 }
 
-/// Collects a map. What `collect` does sorts first, by a copy of its own.
+/// Collects into a map, by inserting one entry after the other; `collect` would sort first, with a sort compiled for each
+/// type.
 pub fn to_map<K: Ord, V>(entries: impl IntoIterator<Item = (K, V)>) -> BTreeMap<K, V> {
     let mut map = BTreeMap::new();
     map.extend(entries);
     map
 }
 
-/// Collects a set. What `collect` does sorts first, by a copy of its own.
+/// Collects into a set, by inserting one item after the other; `collect` would sort first, with a sort compiled for each
+/// type.
 pub fn to_set<T: Ord>(items: impl IntoIterator<Item = T>) -> BTreeSet<T> {
     let mut set = BTreeSet::new();
     set.extend(items);

@@ -4,7 +4,8 @@ use std::sync::{PoisonError, TryLockError};
 
 pub use std::sync::MutexGuard;
 
-/// A [`std::sync::Mutex`] that a panic of its holder does not poison: a tool that panics must fail its call, not all later ones.
+/// A [`std::sync::Mutex`] that a panic of its holder does not poison: a tool that panics must fail its call, not all later
+/// ones.
 #[derive(Debug, Default)]
 pub struct Mutex<T: ?Sized>(std::sync::Mutex<T>);
 

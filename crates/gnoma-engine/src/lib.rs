@@ -32,7 +32,6 @@ pub mod session;
 pub mod shape;
 pub mod tokens;
 mod turn;
-pub mod workspace_hint;
 
 pub use crate::{
     arm::Arm,

@@ -72,6 +72,7 @@ mod unkept;
 pub mod unused_settings;
 pub mod usage;
 pub mod wire;
+mod workspace_hint;
 
 pub use self::{
     agents::Agents,

@@ -4,9 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use gnoma_config::settings::{Compaction, Tools};
 use gnoma_core::{lifecycle::Lifecycle, tool::Tier};
-use gnoma_engine::{
-    GatePlace, Keeping, Limits, Routes, Shape, context::Strategy, prompt, session, workspace_hint,
-};
+use gnoma_engine::{GatePlace, Keeping, Limits, Routes, Shape, context::Strategy, prompt, session};
 use gnoma_extend::Extensions;
 use gnoma_guard::permission::Permissions;
 
@@ -207,8 +205,11 @@ fn system_prompt(project: &Project, skills: String, shape: Option<&Shape>) -> Sy
         .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let folder = spec.folder.clone();
     Box::new(move |tier| {
-        let files =
-            if tier == Tier::Lean { workspace_hint::file_names(&folder) } else { String::new() };
+        let files = if tier == Tier::Lean {
+            crate::workspace_hint::file_names(&folder)
+        } else {
+            String::new()
+        };
         let place = prompt::PromptPlace {
             cwd: &cwd,
             os: std::env::consts::OS,

@@ -27,12 +27,13 @@ macro_rules! packed {
 /// Compresses files of a crate into its `OUT_DIR`. For build scripts.
 ///
 /// # Errors
-/// A file cannot be read or written.
+/// A file cannot be read or written, or it is no text of at most 4 MiB; the message names it.
 pub fn pack<'p>(files: impl IntoIterator<Item = &'p str>) -> io::Result<()> {
     for file in files {
         println!("cargo::rerun-if-changed={file}");
         let name = file.rsplit('/').next().unwrap_or(file);
-        pack_text(name, &fs::read(file)?)?;
+        let text = fs::read_to_string(file).map_err(|error| about(file, &error))?;
+        pack_text(name, &text)?;
     }
     Ok(())
 }
@@ -40,16 +41,46 @@ pub fn pack<'p>(files: impl IntoIterator<Item = &'p str>) -> io::Result<()> {
 /// Compresses a text that a build script has made; `name` is what [`packed!`] calls it.
 ///
 /// # Errors
-/// The file cannot be written.
-pub fn pack_text(name: &str, text: &[u8]) -> io::Result<()> {
-    let out = env::var_os("OUT_DIR").ok_or(io::ErrorKind::NotFound)?;
+/// The text is longer than 4 MiB, or its file cannot be written; the message names it.
+pub fn pack_text(name: &str, text: &str) -> io::Result<()> {
+    if text.len() > MAX_TEXT_BYTES {
+        return Err(about(name, &io::ErrorKind::FileTooLarge.into()));
+    }
+    let out = env::var_os("OUT_DIR").ok_or_else(|| io::Error::other("OUT_DIR is not set"))?;
     let packed = Path::new(&out).join(format!("{name}.packed"));
-    fs::write(packed, compress_to_vec(text, COMPRESSION_LEVEL))
+    fs::write(packed, compress(text)).map_err(|error| about(name, &error))
 }
 
-/// The text behind [`packed!`]. Bytes that are not such a text, which a build excludes, give an empty one.
+fn compress(text: &str) -> Vec<u8> {
+    compress_to_vec(text.as_bytes(), COMPRESSION_LEVEL)
+}
+
+fn about(name: &str, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{name}: {error}"))
+}
+
+/// The text behind [`packed!`]. Other bytes than those that [`pack`] writes give an empty one.
 #[must_use]
 pub fn unpack(packed: &[u8]) -> String {
     let bytes = decompress_to_vec_with_limit(packed, MAX_TEXT_BYTES).unwrap_or_default();
     String::from_utf8(bytes).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packed_text_is_unpacked_as_it_was() {
+        for text in [String::new(), "ä\tb\n".repeat(10_000), "x".repeat(MAX_TEXT_BYTES)] {
+            assert_eq!(unpack(&compress(&text)), text);
+        }
+        assert_eq!(unpack(b"rubbish"), "");
+    }
+
+    #[test]
+    fn text_that_is_too_long_is_refused_by_name() {
+        let error = pack_text("big.table", &"x".repeat(MAX_TEXT_BYTES + 1)).unwrap_err();
+        assert!(error.to_string().contains("big.table"), "{error}");
+    }
 }

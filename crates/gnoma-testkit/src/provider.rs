@@ -108,13 +108,6 @@ impl FakeProvider {
         fake
     }
 
-    /// Offering these models.
-    #[must_use]
-    pub fn with_models(mut self, models: Vec<ModelInfo>) -> Self {
-        self.models = models;
-        self
-    }
-
     /// Adds an answer to the end of the queue.
     pub fn push(&self, answer: Answer) {
         locked(&self.shared.answers).push_back(answer);

@@ -204,6 +204,7 @@ mod tests {
             (r"\bError\b", None),
             (r"x$", Some(4..20)),
             (r"\Bs\z", Some(20..35)),
+            (r"\p{Lu}rrors", Some(20..35)),
             ("", Some(0..4)),
         ] {
             let pattern = LinePattern::compile(pattern, MAX_BYTES).unwrap();

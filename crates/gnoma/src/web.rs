@@ -2,17 +2,18 @@
 //! in this process or behind the socket of another one.
 
 use std::{
-    fs::{self, File, OpenOptions},
-    io::{self, Read as _, Write as _},
+    fs, io,
     net::SocketAddr,
-    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
 
 use anyhow::Result;
 use gnoma_core::{
+    bounded_file, private_file,
     protocol::{Client, RequestError, RequestErrorKind, SessionSpec},
+    random::random_bytes,
     tool::BoxFuture,
 };
 use gnoma_host::{Folders as _, HostError, live::Host};
@@ -26,8 +27,6 @@ use crate::{environment::ProcessEnvironment, report, server};
 const TOKEN_FILE: &str = "web.token";
 /// Most bytes of it that are read.
 const MAX_TOKEN_BYTES: u64 = 100;
-/// Nobody but the user may read it.
-const TOKEN_MODE: u32 = 0o600;
 
 /// An address that is listened at, and who is let in there. Dropping it closes the address.
 pub(crate) struct Listening {
@@ -58,10 +57,10 @@ impl Listening {
         let listener = TcpListener::bind(address).await.map_err(|error| taken(address, &error))?;
         let address = listener.local_addr()?;
         let (access, token) = if is_private {
-            let token = Token::of(random());
+            let token = new_token()?;
             (Access::new(OwnToken(token.clone()), address), token)
         } else {
-            let (stored, token) = StoredToken::open(&around.environment.state_dir(), address);
+            let (stored, token) = StoredToken::open(&around.environment.state_dir(), address)?;
             (Access::new(stored, address), token)
         };
         Ok(Self { listener, access: Arc::new(access), address, token })
@@ -146,21 +145,24 @@ impl FileMark {
 
 impl StoredToken {
     /// The one in a folder, where there is one, else a new one that is saved there.
-    fn open(folder: &Path, address: SocketAddr) -> (Self, Token) {
+    fn open(folder: &Path, address: SocketAddr) -> Result<(Self, Token)> {
         let path = folder.join(TOKEN_FILE);
         let mut mark = FileMark::of(&path);
-        let token = stored(&path).unwrap_or_else(|| {
-            let token = Token::of(random());
-            if let Err(error) = store(&path, &token) {
-                let path = path.display();
-                report::say(format_args!(
-                    "note: the token could not be saved at {path} ({error}); links end with this server"
-                ));
+        let token = match stored(&path) {
+            Some(token) => token,
+            None => {
+                let token = new_token()?;
+                if let Err(error) = store(&path, &token) {
+                    let path = path.display();
+                    report::say(format_args!(
+                        "note: the token could not be saved at {path} ({error}); links end with this server"
+                    ));
+                }
+                mark = FileMark::of(&path);
+                token
             }
-            mark = FileMark::of(&path);
-            token
-        });
-        (Self { path, address, known: Mutex::new((mark, Some(token.clone()))) }, token)
+        };
+        Ok((Self { path, address, known: Mutex::new((mark, Some(token.clone()))) }, token))
     }
 }
 
@@ -190,43 +192,22 @@ impl TokenSource for StoredToken {
 /// It cannot be saved.
 pub(crate) fn renew(around: &ProcessEnvironment) -> Result<()> {
     let path = around.environment.state_dir().join(TOKEN_FILE);
-    store(&path, &Token::of(random())).map_err(|error| {
+    store(&path, &new_token()?).map_err(|error| {
         HostError::failure(format!("cannot save a new token at {}: {error}", path.display()))
     })?;
     Ok(())
 }
 
 fn stored(path: &Path) -> Option<Token> {
-    let mut text = String::new();
-    File::open(path).ok()?.take(MAX_TOKEN_BYTES).read_to_string(&mut text).ok()?;
-    Token::parse(text.trim())
+    Token::parse(bounded_file::read_text(path, MAX_TOKEN_BYTES).ok()??.trim())
 }
 
-/// Writes it whole: beside its place first.
 fn store(path: &Path, token: &Token) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    fs::create_dir_all(folder)?;
-    let beside = folder.join(format!("{TOKEN_FILE}.{}", server::client_name()));
-    let mut file =
-        OpenOptions::new().write(true).create_new(true).mode(TOKEN_MODE).open(&beside)?;
-    let written = writeln!(file, "{}", token.expose()).and_then(|()| fs::rename(&beside, path));
-    if written.is_err() {
-        let _gone = fs::remove_file(&beside);
-    }
-    written
+    private_file::replace(path, format!("{}\n", token.expose()).as_bytes())
 }
 
-/// Bytes of the system's random source.
-fn random() -> [u8; 32] {
-    let mut bytes = [0; 32];
-    let read = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes));
-    if read.is_err() {
-        for piece in bytes.chunks_mut(8) {
-            let random = gnoma_host::clock::random().to_le_bytes();
-            piece.iter_mut().zip(random).for_each(|(byte, random)| *byte = random);
-        }
-    }
-    bytes
+fn new_token() -> Result<Token> {
+    Ok(Token::of(random_bytes().map_err(|error| HostError::failure(error.to_string()))?))
 }
 
 /// Where the sessions of the page live.
@@ -305,14 +286,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let state = folder.path().join("state");
         let address = SocketAddr::from(([127, 0, 0, 1], 4666));
-        let (opened, first) = StoredToken::open(&state, address);
-        assert_eq!(StoredToken::open(&state, address).1, first);
+        let (opened, first) = StoredToken::open(&state, address).unwrap();
+        assert_eq!(StoredToken::open(&state, address).unwrap().1, first);
         let mode = fs::metadata(state.join(TOKEN_FILE)).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, TOKEN_MODE);
+        assert_eq!(mode & 0o777, 0o600);
         assert_eq!(opened.current(), Some(first.clone()));
         fs::write(state.join(TOKEN_FILE), "short").unwrap();
         assert_eq!(opened.current(), None, "a server that runs lets nobody in");
-        let (_, other) = StoredToken::open(&state, address);
+        let (_, other) = StoredToken::open(&state, address).unwrap();
         assert_ne!(other, first, "what is no token is replaced");
         assert_eq!(opened.current(), Some(other), "and that is noticed");
         assert_eq!(fs::read_dir(&state).unwrap().count(), 1);

@@ -42,7 +42,7 @@ impl Session {
             && let Some(look) = first_look(&self.tools, &self.turn, &arm, &self.cwd)
         {
             self.begin_request(&arm);
-            // Nobody is called, so nothing is spent.
+            // No model is called, so nothing is spent.
             (self.spending.hold, self.spending.call) = (None, None);
             self.stream = Some(look);
             return Ok(());

@@ -1,7 +1,7 @@
 //! The first look of a lean arm, taken for it: what a message names is read before the model is asked.
 //!
-//! Models with the lean tools answer without reading, in whatever words they are told not to. The call goes the way of
-//! any other: it is judged, shown, stored and answered; only that it was to be made, the model was not asked.
+//! Models with the lean tools answer without reading, whatever their prompt says. The call goes the way of any other: it
+//! is judged, shown, stored and answered. Only the decision to make it is not the model's.
 
 use std::{path::Path, sync::Arc};
 
@@ -28,10 +28,10 @@ pub(super) fn first_look(
     folder: &Path,
 ) -> Option<EventStream> {
     let tier = arm.tier();
-    // Who gives work away lets others look.
-    let gives_away = tools.of_kind(tier, ToolKind::StartsSessions).is_some();
+    // A session that can start elfs leaves reading to them.
+    let starts_elfs = tools.of_kind(tier, ToolKind::StartsSessions).is_some();
     let may_look = arm.tools && turn.may_use_tools() && turn.has_rounds();
-    if tier != Tier::Lean || gives_away || !may_look {
+    if tier != Tier::Lean || starts_elfs || !may_look {
         return None;
     }
     let (name, argument) = tools.specs(tier).iter().find_map(|spec| {
@@ -51,8 +51,8 @@ pub(super) fn first_look(
     Some(Box::pin(stream::iter(events.map(Ok))))
 }
 
-/// Returns the first file that a person names in the newest message; or else the first folder. What hooks and commands
-/// add to a message is not what the person says.
+/// Returns the first small file in `folder`, whose links are resolved, that a person names in the newest message; or else
+/// the first folder. What hooks and commands add to a message is not what the person says.
 fn named_path(history: &[Arc<Message>], folder: &Path) -> Option<String> {
     let last = history.last().filter(|last| prompt::said(last))?;
     let texts = last.content().iter().filter_map(|part| match part {
@@ -61,15 +61,14 @@ fn named_path(history: &[Arc<Message>], folder: &Path) -> Option<String> {
     });
     let is_part_of_name = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-');
     let words = texts.flat_map(|text| text.split(|c| !is_part_of_name(c)));
-    let names = words.map(|word| word.trim_end_matches('.')).filter(|word| {
-        let leaves = word.starts_with(['/', '-']) || word.split('/').any(|part| part == "..");
-        !word.is_empty() && !leaves && places::secret(Path::new(word)).is_none()
-    });
+    let names = words.map(|word| word.trim_end_matches('.')).filter(|word| !word.is_empty());
     let there: Vec<(&str, bool)> = names
         .take(MAX_WORDS_LOOKED_UP)
         .filter_map(|name| {
-            // Links may lead anywhere.
-            let found = folder.join(name).symlink_metadata().ok()?;
+            // Links are followed, but not out of the folder.
+            let path = folder.join(name).canonicalize().ok()?;
+            let may_be_read = path.starts_with(folder) && places::secret(&path).is_none();
+            let found = path.metadata().ok().filter(|_| may_be_read)?;
             let is_small = found.is_file() && found.len() <= MAX_LOOK_BYTES;
             (is_small || found.is_dir()).then_some((name, is_small))
         })
@@ -91,7 +90,7 @@ mod tests {
     #[test]
     fn files_and_folders_in_the_folder_are_found_by_the_words_of_a_person() {
         let folder = tempfile::tempdir().unwrap();
-        let root = folder.path();
+        let root = &folder.path().canonicalize().unwrap();
         fs::create_dir_all(root.join("src")).unwrap();
         for name in ["src/a.py", ".env", "LICENSE"] {
             fs::write(root.join(name), "1").unwrap();
@@ -104,8 +103,8 @@ mod tests {
             ("Which files are in src?", Some("src")),
             ("fix large.py", None),
             ("why is .env not read", None),
-            ("why does src/../LICENSE or ../ or /etc fail", None),
-            ("what is link", None),
+            ("why does ../ or /etc or src/../.. fail", None),
+            ("what is link or link/hosts", None),
             ("hello", None),
             ("I ran `ls`:\n```\nLICENSE\n```", None),
         ] {

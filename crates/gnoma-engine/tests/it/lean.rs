@@ -1,21 +1,30 @@
 //! Sessions with an arm that has the lean tool set.
 
-use gnoma_core::{ToolChoice, tool::Touches};
+use gnoma_core::{
+    ToolChoice,
+    tool::{ToolKind, Touches},
+};
 
 use super::*;
 
 fn lean_session(answers: Vec<Answer>) -> Run {
+    lean_session_in(Path::new("/"), Vec::new(), answers)
+}
+
+fn lean_session_in(folder: &Path, more: Vec<FakeTool>, answers: Vec<Answer>) -> Run {
     let provider = Arc::new(FakeProvider::new(answers));
     let read = FakeTool::new("fs.read", Access::Read, |_| ToolOutcome::done("1\tx + 1"));
     let bash = FakeTool::new("bash", Access::Execute, |_| ToolOutcome::done("ok"));
     let read = read.touching(Touches::Path("path".into()));
-    let tools = [read, bash].map(|tool| Arc::new(tool) as Arc<dyn Tool>);
+    let tools = [read, bash].into_iter().chain(more).map(|tool| Arc::new(tool) as Arc<dyn Tool>);
     let mut arm = Arm::new(Connection::new(Arc::clone(&provider) as _, false), "m");
     arm.lean = Some(true);
     let routes = Arc::new(Routes::single(arm));
     let mode = (PermissionMode::Bypass, false);
-    let handle = spawn(routes, firewall(), tools.into(), mode, Keeping::default(), Vec::new());
-    Run { handle, provider }
+    let options =
+        options(routes, firewall(), tools.collect(), mode, Keeping::default(), (Vec::new(), None));
+    let place = GatePlace::bare(folder);
+    Run { handle: Session::spawn(Options { place, ..options }), provider }
 }
 
 fn offered_tools(request: &gnoma_core::ModelRequest) -> Vec<&str> {
@@ -49,9 +58,12 @@ async fn call_that_was_made_twice_is_not_offered_for_a_round() {
 
 #[tokio::test(start_paused = true)]
 async fn what_a_message_names_is_read_before_a_lean_arm_is_asked() {
-    let mut run = lean_session(vec![Answer::text("Settings."), Answer::text("Nothing.")]);
-    // These sessions work in `/`.
-    run.say("Was liegt in etc?");
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("src")).unwrap();
+    let place = folder.path().canonicalize().unwrap();
+    let answers = || vec![Answer::text("Settings."), Answer::text("Nothing.")];
+    let mut run = lean_session_in(&place, Vec::new(), answers());
+    run.say("Was liegt in src?");
     run.until_idle().await;
     run.say("Danke!");
     run.until_idle().await;
@@ -60,6 +72,15 @@ async fn what_a_message_names_is_read_before_a_lean_arm_is_asked() {
     let messages = &requests[0].messages;
     let [.., call, result] = &messages[..] else { panic!("{messages:?}") };
     let arguments = call.tool_calls().next().map(|call| call.arguments.get().to_owned());
-    assert_eq!(arguments.as_deref(), Some(r#"{"path":"etc"}"#));
+    assert_eq!(arguments.as_deref(), Some(r#"{"path":"src"}"#));
     assert_eq!(result.role(), gnoma_core::Role::Tool);
+
+    // One that can start elfs lets them read.
+    let elf = FakeTool::new("elf", Access::Read, |_| ToolOutcome::done("done"));
+    let elf = elf.of_kind(ToolKind::StartsSessions);
+    let mut run = lean_session_in(&place, vec![elf], answers());
+    run.say("Was liegt in src?");
+    run.until_idle().await;
+    let last = run.provider.requests()[0].messages.last().map(|last| last.role());
+    assert_eq!(last, Some(gnoma_core::Role::User));
 }

@@ -329,7 +329,7 @@ mod tests {
     fn the_vocabulary_has_only_groups() {
         let text = &unpack(packed!("vocabulary.txt"));
         assert!(text.lines().filter(|line| !line.starts_with('#')).all(is_piece));
-        assert!(text.len() < 40_000);
+        assert!((30_000..40_000).contains(&text.len()));
     }
 
     proptest! {

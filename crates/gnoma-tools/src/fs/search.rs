@@ -55,7 +55,7 @@ impl LineSearch {
     }
 
     fn search_text(&mut self, file: &mut dyn Read, on_line: OnLine<'_>) -> io::Result<()> {
-        let mut blocks = Blocks { file, buffer: &mut self.buffer, filled: 0, taken: 0 };
+        let mut blocks = Blocks { file, buffer: &mut self.buffer, len: 0, block_len: 0 };
         let mut number = 1;
         while let Some(mut block) = blocks.next_block()? {
             while let Some(line) = self.pattern.find_line(block) {
@@ -83,15 +83,15 @@ struct Blocks<'a> {
     file: &'a mut dyn Read,
     buffer: &'a mut Vec<u8>,
     /// How many bytes of the buffer have been read, and how many of these are in the current block.
-    filled: usize,
-    taken: usize,
+    len: usize,
+    block_len: usize,
 }
 
 impl Blocks<'_> {
     /// The next lines, if there are any before the end or a zero byte.
     fn next_block(&mut self) -> io::Result<Option<&[u8]>> {
-        self.buffer.copy_within(self.taken..self.filled, 0);
-        self.filled -= self.taken;
+        self.buffer.copy_within(self.block_len..self.len, 0);
+        self.len -= self.block_len;
         loop {
             let new = self.read()?;
             if memchr(0, new).is_some() {
@@ -100,22 +100,22 @@ impl Blocks<'_> {
             let behind_lines = memrchr(b'\n', new).map_or(new.len(), |end| new.len() - end - 1);
             let is_end = new.is_empty();
             if is_end || behind_lines < new.len() {
-                self.taken = self.filled - behind_lines;
-                return Ok(self.buffer.get(..self.taken).filter(|block| !block.is_empty()));
+                self.block_len = self.len - behind_lines;
+                return Ok(self.buffer.get(..self.block_len).filter(|block| !block.is_empty()));
             }
         }
     }
 
     /// Reads more into the buffer; gives the new bytes, none at the end of the file.
     fn read(&mut self) -> io::Result<&[u8]> {
-        if self.filled == self.buffer.len() {
-            if self.filled >= MAX_LINE_BYTES {
+        if self.len == self.buffer.len() {
+            if self.len >= MAX_LINE_BYTES {
                 return Err(io::ErrorKind::FileTooLarge.into());
             }
-            self.buffer.resize(BLOCK_BYTES.max(self.filled * 2), 0);
+            self.buffer.resize(BLOCK_BYTES.max(self.len * 2), 0);
         }
-        let start = self.filled;
-        self.filled += self.file.read(self.buffer.get_mut(start..).unwrap_or_default())?;
-        Ok(self.buffer.get(start..self.filled).unwrap_or_default())
+        let start = self.len;
+        self.len += self.file.read(self.buffer.get_mut(start..).unwrap_or_default())?;
+        Ok(self.buffer.get(start..self.len).unwrap_or_default())
     }
 }

@@ -283,7 +283,7 @@ mod tests {
         #[test]
         fn every_key_is_read_back_from_its_name(
             code in prop_oneof![
-                any::<char>().prop_filter("a key types no space but one", |c| *c == ' ' || !c.is_whitespace()).prop_map(Code::Char),
+                any::<char>().prop_filter("of all blanks, keys type the space alone", |c| *c == ' ' || !c.is_whitespace()).prop_map(Code::Char),
                 (1_u8..=MAX_FUNCTION).prop_map(Code::Function),
                 Just(Code::Enter), Just(Code::PageDown), Just(Code::Tab), Just(Code::Escape),
             ],

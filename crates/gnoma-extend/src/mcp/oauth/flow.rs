@@ -1,12 +1,9 @@
 //! A login: from what a server says when it refuses to tokens, by way of a person's browser.
 
-use std::{
-    fs::File,
-    io::Read,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use gnoma_core::random::random_bytes;
 use gnoma_net::Http;
 use oauth2::{
     AuthorizationCode, CsrfToken, PkceCodeChallenge, PkceCodeVerifier, Scope, TokenResponse as _,
@@ -77,12 +74,9 @@ pub(crate) async fn begin(
     Ok((pending, page.to_string()))
 }
 
-/// 256 bits of the system's random source as text, 43 characters. The generators of `oauth2` are 12 KB of the program.
+/// Random text of 43 characters. The generators of `oauth2` are 12 KB of the program.
 fn random_text() -> Result<String, String> {
-    let mut bytes = [0; 32];
-    File::open("/dev/urandom")
-        .and_then(|mut source| source.read_exact(&mut bytes))
-        .map_err(|error| format!("`/dev/urandom` cannot be read: {error}"))?;
+    let bytes = random_bytes().map_err(|error| error.to_string())?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 

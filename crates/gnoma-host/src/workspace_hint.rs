@@ -16,8 +16,7 @@ const MAX_BYTES: usize = 600;
 const GENERATED: [&str; 6] = ["__pycache__", "build", "dist", "node_modules", "target", "vendor"];
 
 /// Returns the file names, such as `README.md, src/ (main.rs, lib.rs)`; empty if there are none.
-#[must_use]
-pub fn file_names(folder: &Path) -> String {
+pub(crate) fn file_names(folder: &Path) -> String {
     let mut text = String::new();
     let (entries, has_more) = first_entries(folder, MAX_NAMES);
     for (name, is_folder) in entries {

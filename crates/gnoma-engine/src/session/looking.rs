@@ -61,7 +61,9 @@ fn named_path(history: &[Arc<Message>], folder: &Path) -> Option<String> {
     });
     let is_part_of_name = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-');
     let words = texts.flat_map(|text| text.split(|c| !is_part_of_name(c)));
-    let names = words.map(|word| word.trim_end_matches('.')).filter(|word| !word.is_empty());
+    // A path that goes up is left to the model, and the dots at its end are no end of a sentence.
+    let inside = words.filter(|word| !word.contains(".."));
+    let names = inside.map(|word| word.trim_end_matches('.')).filter(|word| !word.is_empty());
     let there: Vec<(&str, bool)> = names
         .take(MAX_WORDS_LOOKED_UP)
         .filter_map(|name| {

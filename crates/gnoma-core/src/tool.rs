@@ -273,6 +273,9 @@ pub struct Grant {
     /// Paths outside the workspace that the verdict was about, links resolved. A tool that is led
     /// elsewhere refuses.
     pub paths: Vec<PathBuf>,
+    /// Places outside the workspace that a command names and that anybody may read, links resolved. A command that
+    /// only reads finds them, without the secrets in them.
+    pub readable_by_all: Vec<PathBuf>,
     /// The file or folder that the verdict on a file tool was about, links resolved. A tool that finds another one there
     /// refuses.
     pub target: Option<PathBuf>,
@@ -349,6 +352,7 @@ impl Grant {
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.paths.extend(other.paths);
+        self.readable_by_all.extend(other.readable_by_all);
         self.target = self.target.or(other.target);
         self.writable.extend(other.writable);
         self.network |= other.network;

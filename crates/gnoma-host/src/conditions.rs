@@ -16,7 +16,7 @@ type Judge = Arc<dyn Fn(&[String], &ToolCall) -> bool + Send + Sync>;
 
 /// The judge of a session with these tools.
 pub(crate) fn judge(project: &Project, tools: &[Arc<dyn Tool>]) -> Judge {
-    let place = guarding::place(&project.guard, &project.places, &project.spec, None);
+    let place = guarding::place(&project.guard, &project.places, &project.spec, None, None);
     let known: HashMap<String, ToolSpec> =
         tools.iter().map(|tool| (tool.spec().name.clone(), tool.spec().clone())).collect();
     Arc::new(move |rules, call| {

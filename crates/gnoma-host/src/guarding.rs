@@ -14,7 +14,7 @@ use gnoma_config::{
 };
 use gnoma_core::{
     Secret, home,
-    places::{self as core_places, CACHES, LocalPlaces, WriteProtection},
+    places::{self as core_places, CACHES, LocalPlaces, RuledPaths, WriteProtection},
     protocol::{Environment, SessionSpec},
 };
 use gnoma_engine::GatePlace;
@@ -33,7 +33,7 @@ use crate::{
     lowering::GuardSettings,
     places::{Places, resolve},
     reading,
-    repositories::{BelongingRepositories, RepositoriesOnDisk, ServicePlaces},
+    repositories::{BelongingRepositories, RepositoriesOnDisk, ServicePlaces, named_by_settings},
     trusted::trust,
 };
 
@@ -251,6 +251,7 @@ pub fn trials(
     places: &Places,
     spec: &SessionSpec,
     copies: Vec<(PathBuf, PathBuf)>,
+    rules: Option<Arc<dyn RuledPaths>>,
 ) -> Option<Arc<Trials>> {
     if settings.sandbox.mode == Sandbox::Off {
         return None;
@@ -281,16 +282,19 @@ pub fn trials(
         own: own_folders(places, &spec.environment).iter().map(|own| resolve(own)).collect(),
         programs: program_folders(spec),
         copies,
+        rules,
     };
     Some(Arc::new(trials.updating(updated).guarding(local)))
 }
 
-/// The folders in which programs are searched for, links followed. One that holds the workspace says nothing about
-/// the files in it.
+/// The folders in which programs are searched for, and those that settings of the workspace's repositories name, links
+/// followed. One that holds the workspace says nothing about the files in it.
 fn program_folders(spec: &SessionSpec) -> Vec<PathBuf> {
     let path = spec.environment.get("PATH").unwrap_or_default();
     let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
-    let folders = folders.take(MAX_PROGRAM_FOLDERS).map(|folder| resolve(&folder));
+    let roots = std::iter::once(&spec.folder).chain(&spec.more_folders);
+    let of_git = roots.flat_map(|root| named_by_settings(root));
+    let folders = folders.chain(of_git).take(MAX_PROGRAM_FOLDERS).map(|folder| resolve(&folder));
     folders.filter(|folder| !spec.folder.starts_with(folder)).collect()
 }
 
@@ -301,12 +305,14 @@ pub fn place(
     places: &Places,
     spec: &SessionSpec,
     trials: Option<Arc<Trials>>,
+    rules: Option<Arc<dyn RuledPaths>>,
 ) -> GatePlace {
     let services = ServicePlaces::of(&spec.environment);
     let roots = std::iter::once(&spec.folder).chain(&spec.more_folders).map(|path| resolve(path));
     let belonging = BelongingRepositories::new(spec.environment.home());
-    let repositories =
-        RepositoriesOnDisk::new(services, trials.clone()).of_workspace(roots.collect(), belonging);
+    let repositories = RepositoriesOnDisk::new(services, trials.clone())
+        .of_workspace(roots.collect(), belonging)
+        .with_rules(rules);
     GatePlace {
         can_try: Box::new(move || trials.as_ref().is_some_and(|all| all.hindrance().is_none())),
         cwd: spec.folder.clone(),

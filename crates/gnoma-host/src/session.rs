@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use gnoma_config::settings::{Compaction, Tools};
-use gnoma_core::{lifecycle::Lifecycle, tool::Tier};
+use gnoma_core::{lifecycle::Lifecycle, places::RuledPaths, tool::Tier};
 use gnoma_engine::{GatePlace, Keeping, Limits, Routes, Shape, context::Strategy, prompt, session};
 use gnoma_extend::Extensions;
 use gnoma_guard::permission::Permissions;
@@ -22,14 +22,6 @@ fn strategy(set: Compaction) -> Strategy {
     }
 }
 
-/// The options of the session `id` over these models, of which nothing is kept yet.
-///
-/// # Errors
-/// The rules about permissions cannot be used, or the form of answers cannot be checked.
-pub fn options(project: &Project, id: String, routes: Arc<Routes>) -> Result<session::Options> {
-    options_with(project, id, routes, trials(project))
-}
-
 /// The rules of a session: those of gnoma's settings, and those of Claude Code's that restrict.
 ///
 /// # Errors
@@ -39,6 +31,14 @@ pub fn permissions(project: &Project) -> Result<Permissions> {
     let restricting = ClaudeRules::read(&extensions::places(project)).rules;
     restricting.into_iter().for_each(|rule| permissions.remember(rule));
     Ok(permissions)
+}
+
+/// The options of the session `id` over these models, of which nothing is kept yet.
+///
+/// # Errors
+/// The rules about permissions cannot be used, or the form of answers cannot be checked.
+pub fn options(project: &Project, id: String, routes: Arc<Routes>) -> Result<session::Options> {
+    options_with(project, id, routes, trials(project))
 }
 
 /// The same, where this tries its commands: what judges a command sees what earlier ones have left.
@@ -52,18 +52,19 @@ pub fn options_with(
     trials: Option<Arc<gnoma_tools::Trials>>,
 ) -> Result<session::Options> {
     let Project { spec, guard, places, shared, .. } = project;
+    let mut permissions = permissions(project)?;
+    let rules = rule_reach(project, &permissions);
     let limits = limits(project);
     let shape = spec.answer_schema.as_ref().map(Shape::read).transpose();
     let shape = shape.map_err(|error| HostError::usage(error.to_string()))?;
     let first = routes.arms().first().map(|arm| arm.name().model).unwrap_or_default();
-    let mut all_tools = offered(project, &id, trials.clone());
+    let mut all_tools = offered(project, &id, trials.clone(), rules.clone());
     let hooks = extensions::hooks(project, (&id, &first), &all_tools);
     let extensions = Extensions::read(extensions::places(project), hooks).in_session(&id);
     let extensions = Arc::new(extensions.with_servers(Arc::clone(&project.servers)));
     all_tools.extend(extensions.tools());
     let system = system_prompt(project, extensions.prompt(), shape.as_ref());
     let mut lifecycle: Arc<dyn Lifecycle> = extensions;
-    let mut permissions = permissions(project)?;
     if let Some(driver) = shared.driver() {
         let session = DrivenSession { id: &id, spec };
         all_tools = driver.tools(session, all_tools);
@@ -75,7 +76,7 @@ pub fn options_with(
         id,
         place: GatePlace {
             copies: project.copies(),
-            ..guarding::place(guard, places, spec, trials)
+            ..guarding::place(guard, places, spec, trials, rules)
         },
         tools: all_tools,
         routes,
@@ -129,14 +130,24 @@ fn limits(project: &Project) -> Limits {
     }
 }
 
+/// The files that the rules of a session deny or ask about.
+fn rule_reach(project: &Project, permissions: &Permissions) -> Option<Arc<dyn RuledPaths>> {
+    let Project { spec, guard, places, .. } = project;
+    let place =
+        GatePlace { copies: project.copies(), ..guarding::place(guard, places, spec, None, None) };
+    let reach = permissions.reach(&place.world())?;
+    Some(Arc::new(reach))
+}
+
 /// What tries the session's commands. A program that drives it wants to be asked before a command runs,
 /// and about the command as it is.
-fn trials(project: &Project) -> Option<Arc<gnoma_tools::Trials>> {
+pub fn trials(project: &Project) -> Option<Arc<gnoma_tools::Trials>> {
     let Project { spec, guard, places, shared, .. } = project;
     let trials = if shared.driver().is_some() {
         None
     } else {
-        guarding::trials(guard, places, spec, project.copies())
+        let rules = permissions(project).ok().and_then(|it| rule_reach(project, &it));
+        guarding::trials(guard, places, spec, project.copies(), rules)
     };
     for torn in trials.iter().flat_map(|trials| trials.recover()) {
         project.notices.warning(torn);
@@ -149,8 +160,10 @@ fn offered(
     project: &Project,
     id: &str,
     trials: Option<Arc<gnoma_tools::Trials>>,
+    rules: Option<Arc<dyn RuledPaths>>,
 ) -> Vec<Arc<dyn gnoma_core::Tool>> {
-    let mut offered = gnoma_tools::builtin(&tools(project, id, trials));
+    let options = gnoma_tools::ToolOptions { rules, ..tools(project, id, trials) };
+    let mut offered = gnoma_tools::builtin(&options);
     offered.push(gnoma_tools::plan());
     offered.extend(project.spec.interactive.then(gnoma_tools::ask));
     offered
@@ -173,6 +186,7 @@ fn tools(
         home: spec.environment.home(),
         sandbox: guarding::sandbox(guard, places, spec, trials),
         umask: spec.umask,
+        rules: None,
         editor: shared.editor().map(|editor| (Arc::clone(editor), id.to_owned())),
         holder: holder.clone(),
     }

@@ -6,8 +6,19 @@ use std::ffi::{OsStr, OsString};
 use crate::policy::Policy;
 
 /// Names that hold keys, and addresses of helpers that hand keys out. For [`crate::Policy::scrub`].
-pub const SCRUBBED: [&str; 41] = [
+pub const SCRUBBED: [&str; 52] = [
     "API_KEY",
+    "API_KEY_*",
+    "*_API_KEY_*",
+    "TOKEN_*",
+    "SSHPASS",
+    "*_PW",
+    "JWT",
+    "*_JWT",
+    "COOKIE",
+    "*_COOKIE",
+    "MNEMONIC",
+    "*_MNEMONIC",
     "APIKEY",
     "ACCESS_TOKEN",
     "AUTH_TOKEN",

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
-use gnoma_core::tool::OpenFiles;
+use gnoma_core::{places::RuledPaths, tool::OpenFiles};
 use gnoma_sandbox::Policy;
 
 use crate::{FileHolder, RepositoryFinder, ScratchPlace, Trials};
@@ -70,6 +70,8 @@ pub struct ToolOptions {
     pub umask: Option<u32>,
     /// The editor that the session is seen in, with the session's id.
     pub editor: Option<(Arc<dyn OpenFiles>, String)>,
+    /// What rules say of files; `None` where no rule is about any.
+    pub rules: Option<Arc<dyn RuledPaths>>,
     /// Who the session is among those that change the same files.
     pub holder: FileHolder,
 }
@@ -86,6 +88,7 @@ impl Default for ToolOptions {
             sandbox: Sandbox::Off,
             umask: None,
             editor: None,
+            rules: None,
             holder: FileHolder::default(),
         }
     }

@@ -1,12 +1,25 @@
 //! What needs a person's word to be changed on this machine: the table, and what depends on the person and the
 //! environment.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use super::guarded;
 
+/// Files that the rules of a session keep from being read or changed unasked, by absolute paths.
+pub trait RuledPaths: fmt::Debug + Send + Sync {
+    /// Whether a rule denies reading the file or a folder around it, or asks about it.
+    fn limits_reading(&self, path: &Path) -> bool;
+
+    /// Whether a rule denies changing the file or a folder around it, or asks about it.
+    fn limits_changing(&self, path: &Path) -> bool;
+}
+
 /// Places that the tables cannot name, all by absolute paths.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct LocalPlaces {
     /// The person's home, as it is written and with links followed.
     pub homes: Vec<PathBuf>,
@@ -16,23 +29,29 @@ pub struct LocalPlaces {
     pub programs: Vec<PathBuf>,
     /// Folders that stand for others, each with the other one: a file of a copy is judged as that of the original.
     pub copies: Vec<(PathBuf, PathBuf)>,
+    /// What the rules of the session say; `None` where none is about files.
+    pub rules: Option<Arc<dyn RuledPaths>>,
 }
 
 impl LocalPlaces {
     /// What changing the absolute path decides about, so that it needs a person; the end of a sentence.
     #[must_use]
     pub fn guarded(&self, path: &Path) -> Option<&'static str> {
+        let is_ruled = self.rules.as_ref().is_some_and(|rules| rules.limits_changing(path));
         let original = original(path, &self.copies);
         [Some(path), original.as_deref()].into_iter().flatten().find_map(|path| {
             guarded(path, &self.homes)
                 .or_else(|| self.own.iter().any(|own| path.starts_with(own)).then_some(OWN_FILES))
                 .or_else(|| is_program(path, &self.programs).then_some(PROGRAM_FOLDER))
+                .or_else(|| is_ruled.then_some(RULED))
         })
     }
 }
 
 /// What gnoma's own files are, as the end of a sentence.
 pub const OWN_FILES: &str = "gnoma's own files";
+/// What a file is that a rule keeps from being changed unasked, as the end of a sentence.
+const RULED: &str = "which a rule denies or asks about";
 /// What a folder of programs is, as the end of a sentence.
 pub const PROGRAM_FOLDER: &str = "which decides what your programs are";
 
@@ -59,6 +78,7 @@ mod tests {
             own: vec!["/home/ada/.config/gnoma".into()],
             programs: vec!["/srv/tools".into()],
             copies: vec![("/state/copy".into(), "/home/ada/.local".into())],
+            rules: None,
         };
         for path in [
             "/home/ada/.local/bin/tool",

@@ -21,7 +21,7 @@ use std::{
 use crate::glob::matches;
 
 pub use group::{Group, SecretVisibility, WriteProtection};
-pub use local::{LocalPlaces, OWN_FILES, PROGRAM_FOLDER, is_program, original};
+pub use local::{LocalPlaces, OWN_FILES, PROGRAM_FOLDER, RuledPaths, is_program, original};
 pub use rebuilt::{CACHE_MARK, REBUILT_FOLDERS, is_output_beside};
 pub use shape::{NameShape, name_shape};
 pub use table::{

@@ -14,7 +14,7 @@ use std::{
 };
 
 pub(crate) use contents::{GitLook, look};
-pub use settings::{program_setting, setting};
+pub use settings::{included_files, program_setting, setting};
 pub(crate) use tree::writes_tree;
 
 /// What of a repository is outside of the workspace.

@@ -106,6 +106,16 @@ pub fn setting(text: &str, name: &str) -> Option<String> {
     named.map(|setting| setting.value)
 }
 
+/// The further files of settings that a file of git's settings names, as they are written there.
+#[must_use]
+pub fn included_files(text: &str) -> Vec<String> {
+    let all = settings(text).unwrap_or_default().into_iter();
+    let includes = |setting: &GitSetting| {
+        matches!((setting.section(), setting.variable()), ("include" | "includeif", "path"))
+    };
+    all.filter(includes).map(|setting| setting.value).collect()
+}
+
 /// All settings of a file; `None` when it is not one.
 fn settings(text: &str) -> Option<Vec<GitSetting>> {
     let mut letters = Letters { rest: text.strip_prefix('\u{feff}').unwrap_or(text) };

@@ -27,7 +27,7 @@ use super::{
     words::{Match, quoted},
     world::PathSnapshot,
 };
-use crate::places::JudgedPath;
+use crate::places::{self, JudgedPath};
 
 /// Most simple commands that a person can be expected to read, and rules to be held to.
 const MAX_PARTS: usize = 50;
@@ -350,8 +350,7 @@ impl<'a> Judgement<'a> {
     ) -> Opinion {
         let what = &first.worry.what;
         let can_be_tried = !effects::acts_as_another(command)
-            && open.iter().all(|effect| trial::answers(effect, self.world))
-            && (open.iter().all(|effect| effect.spot().is_some()) || !self.denies_places());
+            && open.iter().all(|effect| trial::answers(effect, self.world));
         match self.mode {
             PermissionMode::Bypass | PermissionMode::Deny => self.by_mode(Access::Execute),
             PermissionMode::Plan if !open.iter().all(|effect| effect.is_reading()) => {
@@ -366,12 +365,6 @@ impl<'a> Judgement<'a> {
                     .unless_tried(can_be_tried)
             }
         }
-    }
-
-    /// Whether a place must not be read that a command could read unseen: a trial hides secrets from
-    /// it, and nothing that only a rule names.
-    fn denies_places(&self) -> bool {
-        self.with(RuleAction::Deny).any(|rule| matches!(rule.subject, Subject::Path { .. }))
     }
 
     fn planning(&self, name: &str, effects: &[CommandEffect]) -> Opinion {
@@ -412,8 +405,7 @@ impl<'a> Judgement<'a> {
         None
     }
 
-    /// What the command reaches beyond the workspace if it runs. What it may read without anybody having
-    /// said so is for the walls to show or not.
+    /// What the command reaches beyond the workspace if it runs.
     fn grant(&self, analysis: &Analysis, parts: &[JudgedPart], whole: &Opinion) -> Grant {
         let mut grant = Grant::default();
         let mut changes_nothing = true;
@@ -426,13 +418,16 @@ impl<'a> Judgement<'a> {
         for effect in parts.iter().flat_map(|part| &part.effects) {
             changes_nothing &= effect.is_harmless();
             grant.network |= matches!(effect.effect, Effect::Network(_));
-            let is_shown = !(is_unasked && effect.is_reading() && effect.is_harmless());
-            let spot = effect.spot().filter(|(_, spot)| is_shown && !spot.is_sink());
-            if let Some((touch, spot)) = spot {
-                self.grant_place(touch, spot, &effect.worry, &mut grant);
+            let is_plain = is_unasked && effect.is_reading() && effect.is_harmless();
+            match effect.spot().filter(|(_, spot)| !spot.is_sink()) {
+                Some((touch, spot)) if is_plain && !self.is_limited(touch, spot) => {
+                    grant.readable_by_all.extend(places::readable_by_all(spot, self.world));
+                }
+                Some((touch, spot)) => self.grant_place(touch, spot, &effect.worry, &mut grant),
+                None => {}
             }
         }
-        for paths in [&mut grant.paths, &mut grant.writable] {
+        for paths in [&mut grant.paths, &mut grant.readable_by_all, &mut grant.writable] {
             gnoma_core::sort::sort(paths);
             paths.dedup();
         }

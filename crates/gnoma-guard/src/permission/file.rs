@@ -85,9 +85,18 @@ impl<'a> Judgement<'a> {
             let changed = if touch == FileAccess::Delete { place.parent() } else { None };
             grant.writable.push(changed.unwrap_or(&place).to_path_buf());
         }
-        if !places::is_inside(spot, self.world) || worry.gravity == Severity::Secret {
+        let is_kept = worry.gravity == Severity::Secret || self.is_limited(touch, spot);
+        if !places::is_inside(spot, self.world) || is_kept {
             grant.paths.push(place);
         }
+    }
+
+    /// Whether a rule denies the touch or asks about it, so that the walls keep the place from what nobody approved.
+    pub(super) fn is_limited(&self, touch: FileAccess, spot: &JudgedPath) -> bool {
+        self.rules.iter().filter(|rule| rule.action != RuleAction::Allow).any(|rule| {
+            matches!(&rule.subject, Subject::Path { tool, path }
+                if is_meant(tool, touch, &[]) && path.touches(spot, self.world) == Match::Yes)
+        })
     }
 
     fn file_at(
@@ -211,7 +220,7 @@ pub(super) fn doubt(found: Match, rule: Option<&Rule>) -> Opinion {
 }
 
 /// Who forbids `fs.read` means all reading, by whatever tool; likewise for changing.
-fn is_meant(glob: &str, touch: FileAccess, tools: &[&str]) -> bool {
+pub(super) fn is_meant(glob: &str, touch: FileAccess, tools: &[&str]) -> bool {
     let family = if touch == FileAccess::Read { READING } else { CHANGING };
     tools.iter().chain(family).any(|name| matches(glob, name))
 }

@@ -25,6 +25,28 @@ pub struct PathPattern {
 
 type Names = Vec<PatternStep<Vec<PatternStep<Letter>>>>;
 
+/// All that a pattern forbids, with what is below it.
+#[derive(Debug)]
+pub(super) struct PathReach(Names);
+
+/// Whether an absolute path is one of these, or below one.
+pub(super) fn is_reached(all: &[PathReach], path: &Path) -> bool {
+    let place = names(path, Dialect::Plain, fold);
+    all.iter().any(|reach| reach.meets(&place))
+}
+
+impl PathReach {
+    fn of(pattern: &Path) -> Self {
+        let mut reach = names(pattern, Dialect::Rule, fold);
+        reach.push(PatternStep::Run);
+        Self(reach)
+    }
+
+    fn meets(&self, place: &Names) -> bool {
+        meet(&self.0, place, same_name).unwrap_or(true)
+    }
+}
+
 impl PathPattern {
     /// # Errors
     /// Why `text` is no pattern of paths.
@@ -82,11 +104,7 @@ impl PathPattern {
     pub(crate) fn touches(&self, spot: &JudgedPath, world: &World<'_>) -> Match {
         let patterns = self.reaches(world);
         let verdict = |place: &Names| {
-            let surely = patterns.iter().any(|pattern| {
-                let mut reach = names(pattern, Dialect::Rule, fold);
-                reach.push(PatternStep::Run);
-                meet(&reach, place, same_name).unwrap_or(true)
-            });
+            let surely = patterns.iter().any(|pattern| PathReach::of(pattern).meets(place));
             match (surely, spot.is_pattern()) {
                 (true, false) => Match::Yes,
                 (true, true) => Match::Maybe,
@@ -95,6 +113,11 @@ impl PathPattern {
             }
         };
         spot.forms().map(|form| verdict(&form.steps())).max().unwrap_or(Match::No)
+    }
+
+    /// All that it forbids.
+    pub(super) fn reach(&self, world: &World<'_>) -> Vec<PathReach> {
+        self.reaches(world).iter().map(|pattern| PathReach::of(pattern)).collect()
     }
 
     /// Whether it can only be one path.

@@ -142,6 +142,16 @@ pub(crate) fn is_plain_temporary(spot: &JudgedPath, concern: &Concern, world: &W
     is_temporary && concern.gravity == Severity::Plain
 }
 
+/// The place of the machine that reading `spot` shows; `None` inside the workspace, among temporary files, and where
+/// the kernel makes files up for each process.
+pub(crate) fn readable_by_all(spot: &JudgedPath, world: &World<'_>) -> Option<PathBuf> {
+    let is_elsewhere = is_inside(spot, world)
+        || in_temporary(spot, world)
+        || is_own_temporary(spot, world)
+        || spot.real().is_below_any(tables::MADE_BY_KERNEL);
+    (!is_elsewhere).then(|| spot.folder_or_path())
+}
+
 /// Where something outside the workspace is.
 fn outside(spot: &JudgedPath, world: &World<'_>) -> &'static str {
     if in_temporary(spot, world) && world.repositories.replaces_temporary() {

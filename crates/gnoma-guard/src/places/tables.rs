@@ -110,6 +110,9 @@ pub(super) const PEOPLE: &[&str] =
 /// Memory, disks and terminals as they are.
 pub(super) const RAW: &[&str] = &["/dev"];
 
+/// Files that the kernel makes up: a sandbox has its own.
+pub(super) const MADE_BY_KERNEL: &[&str] = &["/dev", "/proc", "/sys"];
+
 /// Devices that hold nothing, and the command's own inlets and outlets.
 pub(super) const SINKS: &[&str] = &[
     "/dev/null",

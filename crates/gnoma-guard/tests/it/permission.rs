@@ -467,9 +467,11 @@ fn a_grant_is_what_lies_outside_and_the_network() {
     assert_eq!(paths("fs.read src/a"), "");
     assert_eq!(paths("fs.read data/a"), "/srv/data/a");
     assert_eq!(paths("fs.read /usr/include/stdio.h"), "/usr/include/stdio.h");
-    // Nobody said a word about what a command may read anyway; once somebody did, it is granted.
+    // What anybody may read is granted without a question, but what the kernel makes up for each process is not.
     let reading = "bash cat src/a /etc/hosts data/b > /dev/null";
     assert_eq!(paths(reading), "");
+    let readable_by_all = desk.grant("bash cat src/a /etc/hosts /proc/cpuinfo").readable_by_all;
+    assert_eq!(readable_by_all, [PathBuf::from("/etc/hosts")]);
     assert_eq!(paths("bash cat /etc/hosts ~/notes"), "/etc/hosts /home/ada/notes");
     for mode in [PermissionMode::Default, PermissionMode::Bypass] {
         let desk = Desk::new(mode).link("/home/ada/work/app/data", "/srv/data");

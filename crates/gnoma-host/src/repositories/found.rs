@@ -62,6 +62,17 @@ impl FoundRepository {
             .map_or_else(|| self.common.join("hooks"), |folder| self.work_tree.join(folder))
     }
 
+    /// Files and folders whose content git runs or takes settings from because the repository's own settings name them.
+    pub(super) fn named_by_settings(&self) -> impl Iterator<Item = PathBuf> {
+        let settings = text(&self.common.join("config")).unwrap_or_default();
+        let included = git::included_files(&settings);
+        let included = included.iter().map(|file| self.common.join(file));
+        let hooks = git::setting(&settings, "core.hookspath");
+        let hooks = hooks.map(|folder| self.work_tree.join(folder));
+        let all: Vec<PathBuf> = included.chain(hooks).collect();
+        all.into_iter()
+    }
+
     /// The last value of one of its own settings.
     pub(super) fn setting(&self, name: &str) -> Option<String> {
         git::setting(&text(&self.common.join("config"))?, name)

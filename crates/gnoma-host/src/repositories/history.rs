@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gnoma_core::places;
+use gnoma_core::places::{self, RuledPaths};
 
 use super::{found::FoundRepository, index};
 
@@ -47,27 +47,32 @@ const WORDS: [&str; 19] = [
     "--diff-filter=AMT",
 ];
 
-/// Secret files by their names, where they are or would be in the work tree.
-pub(super) fn secrets(found: &FoundRepository, path: &str) -> Vec<PathBuf> {
+/// Files that are secret by their names or limited by a rule, where they are or would be in the work tree.
+pub(super) fn secrets(
+    found: &FoundRepository,
+    path: &str,
+    rules: Option<&dyn RuledPaths>,
+) -> Vec<PathBuf> {
     let mut secrets = BTreeSet::new();
+    let mut keep = |name: &Path| {
+        let file = found.work_tree.join(name);
+        let is_ruled = || rules.is_some_and(|rules| rules.limits_reading(&file));
+        if secrets.len() < MAX_SECRETS && (places::secret(name).is_some() || is_ruled()) {
+            secrets.insert(file);
+        }
+        secrets.len() < MAX_SECRETS
+    };
     for entry in index::entries(found) {
-        keep(&mut secrets, &found.work_tree, &entry.path);
+        keep(&entry.path);
     }
     let Some(names) = names(found, path) else { return secrets.into_iter().collect() };
     let until = Instant::now() + PATIENCE;
     while let Ok(name) = names.recv_timeout(until.saturating_duration_since(Instant::now())) {
-        keep(&mut secrets, &found.work_tree, Path::new(&name));
-        if secrets.len() >= MAX_SECRETS {
+        if !keep(Path::new(&name)) {
             break;
         }
     }
     secrets.into_iter().collect()
-}
-
-fn keep(secrets: &mut BTreeSet<PathBuf>, work_tree: &Path, name: &Path) {
-    if secrets.len() < MAX_SECRETS && places::secret(name).is_some() {
-        secrets.insert(work_tree.join(name));
-    }
 }
 
 /// Names of files, as git tells them; it ends when nobody listens any more.

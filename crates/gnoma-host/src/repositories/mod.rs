@@ -21,7 +21,10 @@ use std::{
     time::SystemTime,
 };
 
-use gnoma_core::{places::makes_repository, sync::Mutex};
+use gnoma_core::{
+    places::{RuledPaths, makes_repository},
+    sync::Mutex,
+};
 use gnoma_guard::git::{OutsidePlaces, Repositories, program_setting};
 use gnoma_tools::{RepositoryFinder as _, Trials, WorkspaceRepository};
 
@@ -42,6 +45,13 @@ const TOOL_CHAIN_FILES: [&str; 2] = ["rust-toolchain", "rust-toolchain.toml"];
 const MARKS: [&str; 7] =
     ["HEAD", "index", "packed-refs", "logs/HEAD", "refs/heads", "refs/stash", "FETCH_HEAD"];
 
+/// Files and folders whose content git runs or takes settings from because the settings of the repository around
+/// `folder` name them.
+pub(crate) fn named_by_settings(folder: &Path) -> Vec<PathBuf> {
+    let found = FoundRepository::around(folder);
+    found.iter().flat_map(FoundRepository::named_by_settings).collect()
+}
+
 /// Repositories as they are on the disk. What takes long is remembered until they change.
 #[derive(Debug, Default)]
 pub(crate) struct RepositoriesOnDisk {
@@ -51,6 +61,8 @@ pub(crate) struct RepositoriesOnDisk {
     /// The folders of the workspace, and which repositories belong to them.
     roots: Vec<PathBuf>,
     belonging: BelongingRepositories,
+    /// What rules keep from being read, in a history as well.
+    rules: Option<Arc<dyn RuledPaths>>,
     secrets: Mutex<KnownSecrets>,
 }
 
@@ -73,6 +85,11 @@ impl RepositoriesOnDisk {
         belonging: BelongingRepositories,
     ) -> Self {
         Self { roots, belonging, ..self }
+    }
+
+    /// The same with what rules say of files.
+    pub(crate) fn with_rules(self, rules: Option<Arc<dyn RuledPaths>>) -> Self {
+        Self { rules, ..self }
     }
 
     /// Where that is which commands find at a path in place of what is there.
@@ -136,7 +153,8 @@ impl Repositories for RepositoriesOnDisk {
         if let Some(secrets) = known(&self.secrets.lock()) {
             return secrets;
         }
-        let secrets: Arc<[PathBuf]> = history::secrets(&found, &self.services.path).into();
+        let secrets: Arc<[PathBuf]> =
+            history::secrets(&found, &self.services.path, self.rules.as_deref()).into();
         self.secrets.lock().insert(found.git, (stamp, Arc::clone(&secrets)));
         secrets
     }

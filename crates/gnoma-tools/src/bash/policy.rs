@@ -81,7 +81,7 @@ pub(super) fn held_to_reading(
     let sealed: Vec<_> = secrets.filter(|secret| !is_secret_granted(secret)).collect();
     let is_granted =
         |path: &&PathBuf| cx.grant.paths.iter().any(|granted| granted.starts_with(path));
-    let judged = cx.roots.iter().chain(&around).chain(outside);
+    let judged = cx.roots.iter().chain(&around).chain(outside).chain(&cx.grant.readable_by_all);
     let shown: Vec<_> = reading.shown.iter().chain(judged.clone()).cloned().collect();
     // Of a hidden folder of which only parts are on the list, nothing else is there.
     let is_there = |path: &&PathBuf| {

@@ -110,8 +110,8 @@ impl Shell {
             scratch: OnceLock::new(),
             spares: Default::default(),
             room: Arc::default(),
-            surveys: Mutex::default(),
-            outer_surveys: Mutex::default(),
+            surveys: Mutex::new(SurveyMemory::with_rules(options.rules.clone())),
+            outer_surveys: Mutex::new(SurveyMemory::with_rules(options.rules.clone())),
         }
     }
 
@@ -337,7 +337,7 @@ impl Shell {
         }
     }
 
-    /// Looks over the workspace and the work trees around it.
+    /// Looks over the workspace, the work trees around it, and what else the command may read.
     fn found(&self, cx: &ToolCx) -> FoundInWorkspace {
         let repositories = match &self.sandbox {
             Sandbox::Walled { repositories, .. } => repositories.find(&cx.roots),
@@ -347,14 +347,24 @@ impl Shell {
             Survey::of(roots, &mut memory.lock().unwrap_or_else(PoisonError::into_inner))
         };
         let mut survey = look(&cx.roots, &self.surveys);
-        let trees: Vec<_> =
-            repositories.iter().filter_map(|found| found.work_tree.clone()).collect();
-        if !trees.is_empty() {
-            let outer = look(&trees, &self.outer_surveys);
+        let trees = repositories.iter().filter_map(|found| found.work_tree.as_ref());
+        let around: Vec<_> = trees.chain(self.off_the_list(cx)).cloned().collect();
+        if !around.is_empty() {
+            let outer = look(&around, &self.outer_surveys);
             survey.held.extend(outer.held);
             survey.secrets.extend(outer.secrets);
         }
         FoundInWorkspace { survey, repositories }
+    }
+
+    /// What anybody may read and is not among the places that each command finds.
+    fn off_the_list<'a>(&'a self, cx: &'a ToolCx) -> impl Iterator<Item = &'a PathBuf> {
+        let listed: &[PathBuf] = match &self.sandbox {
+            Sandbox::Walled { reading, .. } => &reading.shown,
+            Sandbox::Off => &[],
+        };
+        let is_listed = |path: &PathBuf| listed.iter().any(|place| path.starts_with(place));
+        cx.grant.readable_by_all.iter().filter(move |path| !is_listed(path))
     }
 
     /// The session's temporary files, where a command finds them in place of the machine's.

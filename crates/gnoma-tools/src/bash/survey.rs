@@ -10,10 +10,11 @@ use std::{
     fs::{self, DirEntry},
     os::unix::fs::{DirEntryExt, MetadataExt},
     path::{Path, PathBuf},
+    sync::Arc,
     time::{Duration, Instant, SystemTime},
 };
 
-use gnoma_core::places::{self, WriteProtection};
+use gnoma_core::places::{self, RuledPaths, WriteProtection};
 
 use super::secret_files::{self, FileStamp, Suspicion};
 
@@ -59,7 +60,17 @@ struct PendingFolder {
 /// What was seen in folders when they were last looked at, so that one look at each tells whether they have to be
 /// read again: a name that appears, vanishes or comes to mean something else changes the time of its folder.
 #[derive(Debug, Default)]
-pub(super) struct SurveyMemory(HashMap<PathBuf, FolderNote>);
+pub(super) struct SurveyMemory {
+    notes: HashMap<PathBuf, FolderNote>,
+    /// What rules keep from being read is no different from a secret.
+    rules: Option<Arc<dyn RuledPaths>>,
+}
+
+impl SurveyMemory {
+    pub(super) fn with_rules(rules: Option<Arc<dyn RuledPaths>>) -> Self {
+        Self { rules, ..Self::default() }
+    }
+}
 
 /// What of a folder's entries matters.
 #[derive(Debug)]
@@ -130,7 +141,7 @@ impl FolderStamp {
 
 impl FolderNote {
     /// Reads a folder.
-    fn read(folder: &Path, below: &Path) -> Self {
+    fn read(folder: &Path, below: &Path, rules: Option<&dyn RuledPaths>) -> Self {
         let stamp = FolderStamp::of(folder).filter(FolderStamp::is_settled);
         let entries: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().collect();
         let has = |name: &str| entries.iter().any(|entry| entry.file_name() == name);
@@ -149,7 +160,10 @@ impl FolderNote {
         };
         let is_dependency = secret_files::is_of_dependencies(below);
         for entry in entries {
-            note.add(&entry, below, is_dependency);
+            match rules.is_some_and(|rules| rules.limits_reading(&entry.path())) {
+                true => note.secrets.push(entry.file_name()),
+                false => note.add(&entry, below, is_dependency),
+            }
         }
         note
     }
@@ -210,8 +224,9 @@ impl Survey {
                 survey.secrets.push(folder);
                 continue;
             }
-            let known = memory.0.remove(&folder).filter(|note| note.holds(&folder));
-            let mut note = known.unwrap_or_else(|| FolderNote::read(&folder, &below));
+            let known = memory.notes.remove(&folder).filter(|note| note.holds(&folder));
+            let mut note =
+                known.unwrap_or_else(|| FolderNote::read(&folder, &below, memory.rules.as_deref()));
             let is_root = below.as_os_str().is_empty();
             if let Some(repository) = note.repository.as_ref().filter(|_| !is_root) {
                 survey.keep_repository(repository, &folder);
@@ -228,7 +243,7 @@ impl Survey {
             }
             seen.insert(folder, note);
         }
-        memory.0 = seen;
+        memory.notes = seen;
         survey.add_other_names(memory);
         survey
     }
@@ -247,7 +262,7 @@ impl Survey {
         let has_one = |note: &FolderNote| {
             note.files.iter().any(|number| linked.iter().any(|(_, linked)| linked == number))
         };
-        for (folder, _) in memory.0.iter().filter(|(_, note)| has_one(note)) {
+        for (folder, _) in memory.notes.iter().filter(|(_, note)| has_one(note)) {
             let entries = fs::read_dir(folder).into_iter().flatten().flatten();
             let names = entries.map(|entry| entry.path()).filter(|path| !known.contains(path));
             self.secrets.extend(names.filter(|path| {

@@ -115,7 +115,8 @@ fn place_of(path: &Path) -> Option<&Path> {
 /// A place outside the workspace that was granted and leads elsewhere by now: what is there is not what was judged.
 fn place_led_away(cx: &ToolCx) -> Option<&Path> {
     let is_inside = |path: &Path| cx.roots.iter().any(|root| path.starts_with(root));
-    let granted = cx.grant.paths.iter().chain(&cx.grant.writable).map(PathBuf::as_path);
+    let granted = cx.grant.paths.iter().chain(&cx.grant.readable_by_all).chain(&cx.grant.writable);
+    let granted = granted.map(PathBuf::as_path);
     let mut outside = granted.filter(|path| !is_inside(path));
     outside.find(|path| crate::resolve(path).is_ok_and(|real| real != *path))
 }

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use gnoma_core::{
-    ToolCx, ToolSpec, cut, places,
+    ToolCx, ToolSpec, cut,
     tool::{Access, Tier, ToolOutput, Touches},
 };
 use serde::Deserialize;
@@ -77,8 +77,9 @@ pub(super) fn run(shared: &FileTools, arguments: &GrepArguments, cx: &ToolCx) ->
             break;
         }
         let name = shown(&cx.cwd, &target.seen(&path));
-        match places::secret(&path).filter(|_| path != target.path && !is_granted(&path, cx)) {
-            Some(secret) => search.secret.push(format!("`{name}` ({})", secret.kind)),
+        let is_meant = || path == target.path || is_granted(&path, cx, shared);
+        match shared.kept(&path).filter(|_| !is_meant()) {
+            Some(kind) => search.secret.push(format!("`{name}` ({kind})")),
             None => search.file(&path, &name, cx),
         }
         if cx.stop.is_cancelled() {
@@ -98,9 +99,8 @@ fn chosen(root: &Path, glob: Option<&Pattern>) -> impl Iterator<Item = PathBuf> 
 
 /// Whether the verdict was about this secret. A grant for an ordinary folder is none for what is secret
 /// in it.
-fn is_granted(path: &Path, cx: &ToolCx) -> bool {
-    let is_meant =
-        |granted: &PathBuf| path.starts_with(granted) && places::secret(granted).is_some();
+fn is_granted(path: &Path, cx: &ToolCx, shared: &FileTools) -> bool {
+    let is_meant = |granted: &PathBuf| path.starts_with(granted) && shared.kept(granted).is_some();
     cx.grant.paths.iter().any(is_meant)
 }
 
@@ -158,7 +158,7 @@ fn left_out(secret: &[String]) -> String {
     let named = named.collect::<Vec<_>>().join(", ");
     let more = if secret.len() > MAX_LEFT_OUT_NAMED { ", …" } else { "" };
     format!(
-        "[{count} not searched, as they hold secrets by their names: {named}{more}; to search one, give it as `path`]\n"
+        "[{count} not searched, as they hold secrets by their names or a rule limits reading them: {named}{more}; to search one, give it as `path`]\n"
     )
 }
 
@@ -275,11 +275,12 @@ mod tests {
         let mut cx = bench.cx();
         let key = bench.path("certs/server.key");
         cx.grant.paths = vec![bench.path("certs")];
-        assert!(!is_granted(&key, &cx));
+        let shared = FileTools::new(&ToolOptions::default());
+        assert!(!is_granted(&key, &cx, &shared));
         cx.grant.paths = vec![key.clone()];
-        assert!(is_granted(&key, &cx));
+        assert!(is_granted(&key, &cx, &shared));
         cx.grant.paths = vec![bench.path(".ssh")];
-        assert!(is_granted(&bench.path(".ssh/id_rsa"), &cx));
+        assert!(is_granted(&bench.path(".ssh/id_rsa"), &cx, &shared));
     }
 
     #[tokio::test]

@@ -5,7 +5,11 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use gnoma_core::{ToolCx, tool::OpenFiles};
+use gnoma_core::{
+    ToolCx,
+    places::{self, RuledPaths},
+    tool::OpenFiles,
+};
 
 use super::{FileHolder, Refusal, lease::Writing, ledger::Ledger, target::Target, umask::Umask};
 use crate::{
@@ -15,6 +19,9 @@ use crate::{
 
 /// Stands in front of some texts in UTF-8.
 pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// What a file is that a rule keeps from being read unasked.
+const RULED: &str = "which a rule denies or asks about";
 
 /// What the file tools of one session have in common.
 pub(super) struct FileTools {
@@ -32,6 +39,8 @@ pub(super) struct FileTools {
     trials: Option<Arc<Trials>>,
     writing: Mutex<()>,
     holder: FileHolder,
+    /// What rules say of files.
+    rules: Option<Arc<dyn RuledPaths>>,
 }
 
 impl Drop for FileTools {
@@ -54,7 +63,14 @@ impl FileTools {
             },
             writing: Mutex::new(()),
             holder: options.holder.clone(),
+            rules: options.rules.clone(),
         }
+    }
+
+    /// What a file is that may be read only where a verdict was about it, as the end of a sentence.
+    pub(super) fn kept(&self, path: &Path) -> Option<&'static str> {
+        let is_ruled = || self.rules.as_ref().is_some_and(|rules| rules.limits_reading(path));
+        places::secret(path).map(|secret| secret.kind).or_else(|| is_ruled().then_some(RULED))
     }
 
     /// The text of a file as it is in the editor, where that differs from what is saved by more than line ends,

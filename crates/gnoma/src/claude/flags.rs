@@ -202,7 +202,7 @@ impl Flags {
         match name {
             "--continue" | "-c" => session.continues = true,
             "--fork-session" => session.forks = true,
-            "--no-session-persistence" => session.keeps_nothing = true,
+            "--no-session-persistence" | "--incognito" => session.keeps_nothing = true,
             "--strict-mcp-config" => session.only_these_servers = true,
             "--dangerously-skip-permissions" => {
                 session.skips_permissions = true;

@@ -117,7 +117,7 @@ impl Flags {
             "--json" | "--experimental-json" => self.json = true,
             "--help" | "-h" => self.help = true,
             "--version" | "-V" => self.version = true,
-            "--ephemeral" => self.keeps_nothing = true,
+            "--ephemeral" | "--incognito" => self.keeps_nothing = true,
             "--last" => self.last = true,
             "--full-auto" => self.mode = PermissionMode::AcceptEdits,
             "--dangerously-bypass-approvals-and-sandbox" | "--yolo" => {

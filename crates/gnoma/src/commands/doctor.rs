@@ -56,7 +56,7 @@ pub(crate) async fn run(
     }
     let unused = unused_settings::find(&project);
     let Lowered { guard, keeping, .. } = lowered;
-    let trials = gnoma_host::guarding::trials(&guard, &project.places, &spec, Vec::new());
+    let trials = gnoma_host::guarding::trials(&guard, &project.places, &spec, Vec::new(), None);
     let SessionSpec { folder, environment, .. } = spec;
     let mut text = format!("gnoma {}\n", env!("CARGO_PKG_VERSION"));
     if let Some(error) = &broken {

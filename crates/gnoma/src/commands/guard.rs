@@ -54,8 +54,8 @@ pub(crate) async fn run(
         GuardSub::Shell(input) => {
             let Lowered { guard, keeping, .. } = &lowered;
             let places = Places::of(keeping, &spec.environment, &spec.folder);
-            let trials = guarding::trials(guard, &places, &spec, Vec::new());
-            shell(input, &guarding::place(guard, &places, &spec, trials))
+            let trials = guarding::trials(guard, &places, &spec, Vec::new(), None);
+            shell(input, &guarding::place(guard, &places, &spec, trials, None))
         }
         GuardSub::Explain { command } => {
             let project = Project::with(spec, lowered, report::notices(), Shared::default())?;
@@ -279,7 +279,7 @@ fn row(command: &str, world: &World<'_>, place: &GatePlace) -> ShellRow {
 
 fn explain(command: &str, project: &Project) -> Result<Exit> {
     let Project { guard, places, spec, .. } = project;
-    let place = guarding::place(guard, places, spec, None);
+    let place = guarding::place(guard, places, spec, None, None);
     let permissions = session::permissions(project)?;
     print(&permissions.explain(guard.permission.mode, &place.world(), command))
 }

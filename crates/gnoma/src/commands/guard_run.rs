@@ -126,7 +126,7 @@ impl Bench {
             Connection::new(Arc::new(ScriptedModel::default()), false),
             "none",
         )));
-        let trials = guarding::trials(&project.guard, &project.places, &project.spec, Vec::new());
+        let trials = session::trials(&project);
         let id = gnoma_host::clock::session_id();
         let tools = session::options_with(&project, id, unused, trials.clone())?.tools;
         Ok(Self { project, mode, tools, trials })
@@ -166,7 +166,7 @@ impl Bench {
 
     fn place(&self) -> GatePlace {
         let Project { guard, places, spec, .. } = &self.project;
-        guarding::place(guard, places, spec, self.trials.clone())
+        guarding::place(guard, places, spec, self.trials.clone(), None)
     }
 
     /// What is decided about the command before somebody is asked.

@@ -147,7 +147,7 @@ fn dry_run(how: &TaskRunArgs, args: &TurnArgs, around: &ProcessEnvironment) -> R
     let project = open_project(args, around)?;
     let (name, arguments) = name_and_arguments(how)?;
     let plan = Tasks::find(&project).plan(name, arguments)?;
-    let place = guarding::place(&project.guard, &project.places, &project.spec, None);
+    let place = guarding::place(&project.guard, &project.places, &project.spec, None, None);
     let permissions = session::permissions(&project)?;
     let mode = restricted_mode(project.guard.permission.mode, &plan.modes);
     if args.output_format != OutputFormat::Text {

@@ -73,21 +73,21 @@ impl Session {
     }
 
     async fn granted(&self, command: &str, paths: Vec<PathBuf>) -> String {
-        self.run(json!({ "command": command }), paths).await
+        self.run(json!({ "command": command }), Grant { paths, ..Grant::default() }).await
     }
 
     /// As [`Self::reads`], for so many seconds at most.
     async fn reads_for(&self, command: &str, seconds: u32) -> String {
-        self.run(json!({ "command": command, "timeout": seconds }), Vec::new()).await
+        self.run(json!({ "command": command, "timeout": seconds }), Grant::default()).await
     }
 
-    async fn run(&self, arguments: serde_json::Value, paths: Vec<PathBuf>) -> String {
+    async fn run(&self, arguments: serde_json::Value, grant: Grant) -> String {
         let project = self.at("project");
         let arguments = RawJson::of(&arguments).unwrap();
         let cx = ToolCx {
             cwd: Arc::new(project.clone()),
             roots: [project].into(),
-            grant: Grant { reads_only: true, paths, ..Grant::default() },
+            grant: Grant { reads_only: true, ..grant },
             stop: CancellationToken::new(),
             progress: mpsc::channel(16).0,
             stores_large_results: false,
@@ -161,6 +161,20 @@ async fn the_machines_temporary_files_are_neither_seen_nor_changed() {
         assert!(other.reads(&again).await.contains("No such file"));
         fs::remove_file(old).unwrap();
     }
+}
+
+#[tokio::test]
+async fn what_anybody_may_read_is_there_without_the_secrets_in_it() {
+    let Some(session) = Session::new("") else { return };
+    session.put("machine/log/today.log", "all is well\n");
+    session.put("machine/site/.env", "API_KEY=sk-1234\n");
+    let command =
+        format!("cat {0}/log/today.log; cat {0}/site/.env", session.at("machine").display());
+    assert!(session.reads(&command).await.contains("No such file"));
+    let readable_by_all = vec![session.at("machine")];
+    let grant = Grant { readable_by_all, ..Grant::default() };
+    let said = session.run(json!({ "command": command }), grant).await;
+    assert!(said.contains("all is well") && !said.contains("sk-1234"), "{said}");
 }
 
 #[tokio::test]

@@ -3,12 +3,16 @@
 //! one are kept from what did not ask for them.
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use gnoma_core::{bounded_file, protocol::Environment};
-use gnoma_guard::secrets::{Scanner, address_credentials, basic_password};
+use gnoma_guard::{
+    firewall::Firewall,
+    secrets::{Scanner, address_credentials, basic_password},
+};
 
 use crate::Folders as _;
 
@@ -47,6 +51,8 @@ const SIGNS: [&str; 7] =
     ["password", "passwd", "token", "_auth", "\"auth\"", "extraheader", "secret"];
 /// A file that is a list of credentials without a word about them.
 const BARE_LIST: &str = "pgpass";
+/// Fewest bytes of a variable's value that is searched for a secret.
+const MIN_SECRET_BYTES: usize = 16;
 /// The rule that values are known by.
 const RULE: &str = "address-credentials";
 
@@ -79,6 +85,21 @@ pub(crate) fn without_credentials(
 pub(crate) fn variables(environment: &Environment) -> Vec<String> {
     let all = environment.variables().iter();
     all.filter(|(_, value)| has_credentials(value)).map(|(name, _)| name.clone()).collect()
+}
+
+/// The variables whose value the firewall takes for a secret, whatever their names are.
+pub(crate) fn variables_by_value(
+    firewall: &Firewall,
+    variables: &BTreeMap<String, String>,
+) -> Vec<String> {
+    // Shorter ones are found by their names alone, and a path is a place.
+    let may_be_secret = |value: &str| value.len() >= MIN_SECRET_BYTES && !value.starts_with('/');
+    let candidates = variables.iter().filter(|(_, value)| may_be_secret(value));
+    let is_secret = |(name, value): &(&String, &String)| {
+        let line = format!("{name}={value}");
+        firewall.text(&line) != line
+    };
+    candidates.filter(is_secret).map(|(name, _)| name.clone()).collect()
 }
 
 /// Has a scanner know the credentials in addresses that a session in `folder` starts with.

@@ -9,7 +9,7 @@ use gnoma_extend::Extensions;
 use gnoma_guard::permission::Permissions;
 
 use crate::{
-    HostError, Project, Result, claude_rules::ClaudeRules, driven::DrivenSession,
+    HostError, Project, Result, address_secrets, claude_rules::ClaudeRules, driven::DrivenSession,
     environment::Folders as _, extensions, guarding,
 };
 
@@ -170,13 +170,17 @@ fn offered(
 }
 
 fn tools(
-    Project { spec, guard, places, tools, routing, shared, holder, .. }: &Project,
+    Project { spec, guard, places, tools, routing, shared, holder, firewall, .. }: &Project,
     id: &str,
     trials: Option<Arc<gnoma_tools::Trials>>,
 ) -> gnoma_tools::ToolOptions {
     let variables = spec.environment.variables();
     let is_key =
         |(name, value): &(&String, &String)| guarding::is_key(&routing.provider, name, value);
+    let mut sandbox = guarding::sandbox(guard, places, spec, trials);
+    if let gnoma_tools::Sandbox::Walled { reading, .. } = &mut sandbox {
+        reading.scrubbed.extend(address_secrets::variables_by_value(firewall, variables));
+    }
     gnoma_tools::ToolOptions {
         bash_timeout: tools.bash_timeout,
         max_file_bytes: tools.max_file_size,
@@ -184,7 +188,7 @@ fn tools(
         environment: Some(variables.clone()),
         hidden_variables: variables.iter().filter(is_key).map(|(name, _)| name.clone()).collect(),
         home: spec.environment.home(),
-        sandbox: guarding::sandbox(guard, places, spec, trials),
+        sandbox,
         umask: spec.umask,
         rules: None,
         editor: shared.editor().map(|editor| (Arc::clone(editor), id.to_owned())),

@@ -11,6 +11,19 @@ pub const ENDING_BYTES: usize = 3;
 /// Stands at the beginning of a message of the same length that tells of a sealed file instead.
 const TRIED: u8 = 2;
 
+/// Stands at the beginning of a message of the same length that a server was not reached.
+const UNREACHED: u8 = 3;
+
+/// The message that the command tried to reach a server that the sandbox does not have.
+#[cfg(target_os = "linux")]
+pub(crate) const UNREACHED_MESSAGE: [u8; ENDING_BYTES] = [UNREACHED, 0, 0];
+
+/// Whether a message of the launcher tells that the command tried to reach a server that the sandbox does not have.
+#[must_use]
+pub fn is_unreached([kind, _, _]: [u8; ENDING_BYTES]) -> bool {
+    kind == UNREACHED
+}
+
 /// The message that the command tried to open the sealed file of this number.
 #[cfg(target_os = "linux")]
 pub(crate) fn tried_message(number: u16) -> [u8; ENDING_BYTES] {

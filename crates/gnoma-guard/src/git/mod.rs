@@ -15,7 +15,7 @@ use std::{
 
 pub(crate) use contents::{GitLook, look};
 pub use settings::{included_files, program_setting, setting};
-pub(crate) use tree::writes_tree;
+pub(crate) use tree::{writes_settings, writes_tree};
 
 /// What of a repository is outside of the workspace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,6 +42,11 @@ pub trait Repositories {
     /// What of the repository around `folder` is outside of the workspace, and not below `folder`.
     fn outside(&self, _folder: &Path) -> OutsidePlaces {
         OutsidePlaces::default()
+    }
+
+    /// The file with the settings of the repository around `folder`, links resolved.
+    fn settings_file(&self, _folder: &Path) -> Option<PathBuf> {
+        None
     }
 
     /// Whether `folder` is what git takes for a repository of its own, by whatever name, as soon as it has an entry

@@ -1,4 +1,4 @@
-//! Which git commands write files of the work tree by themselves.
+//! Which git commands write files of the work tree, or the settings of the repository, by themselves.
 
 /// Commands that put files of commits, patches or the stash into the work tree, or take files out of it, whatever the
 /// names of these files are.
@@ -22,6 +22,9 @@ const WRITING: [&str; 18] = [
     "stash",
     "switch",
 ];
+/// Commands that write the repository's settings beside what they do: which branch follows which, and its remotes.
+const SETTING: [&str; 8] =
+    ["branch", "checkout", "fetch", "pull", "push", "remote", "switch", "worktree"];
 /// First words behind such a command with which it leaves the work tree as it is.
 const LOOKING: [&str; 9] =
     ["list", "show", "drop", "clear", "create", "store", "--check", "--stat", "--cached"];
@@ -30,27 +33,46 @@ const PLAIN_OPTIONS: [&str; 3] = ["--no-pager", "-P", "--no-optional-locks"];
 /// Beginnings of options that have git run a program of the line.
 const RUNNING: [&str; 3] = ["-x", "--exec", "--upload-pack"];
 
+/// Whether a command line that begins with `git` may write the repository's settings beside what it does, and runs
+/// nothing else that the line names.
+pub(crate) fn writes_settings(words: &[Option<String>]) -> bool {
+    let Some((command, words)) = subcommand(words) else { return false };
+    SETTING.contains(&command) && runs_nothing_else(command, words)
+}
+
+/// The command of git's that a line calls, and the words behind it.
+fn subcommand(
+    words: &[Option<String>],
+) -> Option<(&str, impl Iterator<Item = Option<&str>> + Clone)> {
+    let mut words = words.iter().skip(1).map(Option::as_deref);
+    loop {
+        match words.next()? {
+            Some("-C") => {
+                words.next();
+            }
+            Some(option) if PLAIN_OPTIONS.contains(&option) => {}
+            word => return Some((word?, words)),
+        }
+    }
+}
+
 /// Whether a command line that begins with `git` writes the work tree and runs nothing else that the line names. Words
 /// that are not constant may be anything but options.
 pub(crate) fn writes_tree(words: &[Option<String>]) -> bool {
-    let mut words = words.iter().skip(1).map(Option::as_deref);
-    let command = loop {
-        match words.next() {
-            Some(Some("-C")) => {
-                words.next();
-            }
-            Some(Some(option)) if PLAIN_OPTIONS.contains(&option) => {}
-            Some(word) => break word,
-            None => return false,
-        }
-    };
-    let Some(command) = command.filter(|command| WRITING.contains(command)) else { return false };
+    let Some((command, words)) = subcommand(words) else { return false };
+    if !WRITING.contains(&command) {
+        return false;
+    }
     let mut words = words.peekable();
     let may_look = matches!(command, "apply" | "sparse-checkout" | "stash");
     let looks = |word: &Option<&str>| word.is_none_or(|word| LOOKING.contains(&word));
     if may_look && words.peek().is_some_and(looks) {
         return false;
     }
+    runs_nothing_else(command, words)
+}
+
+fn runs_nothing_else<'a>(command: &str, mut words: impl Iterator<Item = Option<&'a str>>) -> bool {
     words.all(|word| match word {
         Some(word) => {
             // Long options may be written short.
@@ -67,7 +89,7 @@ pub(crate) fn writes_tree(words: &[Option<String>]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::writes_tree;
+    use super::{writes_settings, writes_tree};
 
     fn words(line: &str) -> Vec<Option<String>> {
         line.split(' ').map(|word| (!word.starts_with('$')).then(|| word.to_owned())).collect()

@@ -447,13 +447,17 @@ impl<'a> Judgement<'a> {
         // Only with an answer to a question that says so, see `WRITES_TREE`: a patch or a commit can bring any file.
         let is_asked = self.confirmed || whole.decision == Decision::Ask;
         let is_limited = |(command, part): (&Invocation, &JudgedPart)| {
-            looking::writes_tree(command) || part.effects.iter().all(CommandEffect::is_reading)
+            looking::writes_tree(command)
+                || looking::writes_settings(command)
+                || part.effects.iter().all(CommandEffect::is_reading)
         };
         let mut parts = analysis.commands.iter().zip(parts);
-        grant.writes_tree = is_asked
-            && analysis.unparsed.is_none()
-            && analysis.commands.iter().any(looking::writes_tree)
-            && parts.all(is_limited);
+        if is_asked && analysis.unparsed.is_none() && parts.all(is_limited) {
+            grant.writes_tree = analysis.commands.iter().any(looking::writes_tree);
+            let settings = analysis.commands.iter();
+            let settings = settings.filter_map(|it| looking::changed_settings(it, self.world));
+            grant.writable.extend(settings);
+        }
         grant.network |= grant.outside;
         grant.network |= self.mode == PermissionMode::Bypass && !grant.reads_only;
         grant

@@ -56,6 +56,18 @@ pub(super) fn changed_work_tree(command: &Invocation, world: &World<'_>) -> Opti
     changes.then(|| outside(command, world).work_tree).flatten()
 }
 
+/// Whether a command is one of git that may write the repository's settings beside what it does.
+pub(super) fn writes_settings(command: &Invocation) -> bool {
+    effects::program_of(command) == "git" && git::writes_settings(&command.words)
+}
+
+/// The file with a repository's settings that a command of git may write beside what it does.
+pub(super) fn changed_settings(command: &Invocation, world: &World<'_>) -> Option<PathBuf> {
+    let look = git::look(&command.words).filter(|_| writes_settings(command))?;
+    let folder = folder(command, &look)?;
+    world.repositories.settings_file(&(world.resolve)(&folder))
+}
+
 /// Whether a command is one of git that writes the work tree and does nothing else.
 pub(super) fn writes_tree(command: &Invocation) -> bool {
     effects::program_of(command) == "git" && git::writes_tree(&command.words)

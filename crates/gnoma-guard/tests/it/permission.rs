@@ -471,7 +471,7 @@ fn a_grant_is_what_lies_outside_and_the_network() {
     let reading = "bash cat src/a /etc/hosts data/b > /dev/null";
     assert_eq!(paths(reading), "");
     let readable_by_all = desk.grant("bash cat src/a /etc/hosts /proc/cpuinfo").readable_by_all;
-    assert_eq!(readable_by_all, [PathBuf::from("/etc/hosts")]);
+    assert_eq!(readable_by_all, [std::path::PathBuf::from("/etc/hosts")]);
     assert_eq!(paths("bash cat /etc/hosts ~/notes"), "/etc/hosts /home/ada/notes");
     for mode in [PermissionMode::Default, PermissionMode::Bypass] {
         let desk = Desk::new(mode).link("/home/ada/work/app/data", "/srv/data");

@@ -189,6 +189,11 @@ impl Repositories for RepositoriesOnDisk {
         OutsidePlaces { foreign, work_tree }
     }
 
+    fn settings_file(&self, folder: &Path) -> Option<PathBuf> {
+        let found = FoundRepository::around(folder)?;
+        fs::canonicalize(found.common.join("config")).ok()
+    }
+
     fn is_git_folder(&self, folder: &Path, and: &OsStr) -> bool {
         let is_there = |name: &str| {
             let path = folder.join(name);

@@ -33,6 +33,7 @@ use rustix::{
 use super::{
     channel,
     confine::{self, Rights},
+    counters,
     entry::hide_memory,
     fault::{Fault, FaultStep},
     filter::{Filters, Sockets},
@@ -52,7 +53,7 @@ use super::{
 };
 use crate::{
     environment,
-    exit::{NOT_BUILT, tried_message},
+    exit::{NOT_BUILT, UNREACHED_MESSAGE, tried_message},
     plan::LaunchPlan,
     policy::Policy,
 };
@@ -435,6 +436,9 @@ impl Launch {
             for number in seals::reported(told.tried) {
                 // Nobody listens any more: nobody wants to know.
                 channel::send(asker, &tried_message(number)).ok();
+            }
+            if self.policy.alone && counters::has_missed_server() {
+                channel::send(asker, &UNREACHED_MESSAGE).ok();
             }
         }
         let has_layer = self.policy.overlays.iter().any(|overlay| !overlay.is_view());

@@ -2,6 +2,7 @@
 
 mod channel;
 mod confine;
+mod counters;
 mod entry;
 mod fault;
 mod filter;

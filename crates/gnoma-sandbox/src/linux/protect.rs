@@ -33,6 +33,7 @@ use rustix::{
 };
 
 use super::fault::{Fault, FaultStep};
+use crate::STAND_IN_MODE;
 
 /// How often a stand-in that vanishes while it is being locked is made again.
 const MAX_TRIES: usize = 16;
@@ -40,8 +41,7 @@ const MAX_TRIES: usize = 16;
 const MAX_DEPTH: usize = 32;
 /// Most links that are followed on the way to a protected path.
 const MAX_LINKS: usize = 8;
-/// The mode that marks a stand-in: sticky, which means nothing for an empty folder of one's own.
-const MARK: Mode = Mode::from_raw_mode(0o1700);
+const MARK: Mode = Mode::from_raw_mode(STAND_IN_MODE);
 /// The mode of a stand-in that somebody filled.
 const ORDINARY: Mode = Mode::from_raw_mode(0o755);
 

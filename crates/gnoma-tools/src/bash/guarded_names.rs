@@ -1,9 +1,14 @@
 //! Names in the workspace that decide over later runs of programs and are absent when a background job starts. Nothing
 //! holds these against it, so that no placeholder stands in the workspace; what appears is reported instead.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+};
 
 use gnoma_core::names::escape_path;
+use gnoma_sandbox::STAND_IN_MODE;
 
 use super::survey;
 
@@ -40,14 +45,15 @@ impl AbsentNames {
     }
 }
 
+/// Whether something is there, and not what the sandbox has put there for another command.
 fn exists(path: &Path) -> bool {
-    path.symlink_metadata().is_ok()
+    let is_stand_in =
+        |facts: &fs::Metadata| facts.is_dir() && facts.mode() & 0o7777 == STAND_IN_MODE;
+    path.symlink_metadata().is_ok_and(|facts| !is_stand_in(&facts))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     #[test]

@@ -255,7 +255,8 @@ impl ShellTools {
                 if is_walled && is_of_sandbox {
                     add_line(&mut output, OF_SANDBOX);
                 }
-                ended(command, ending, output, is_walled)
+                let repeats = if cx.grant.reads_only { "" } else { REPEATS };
+                ended(command, ending, output, is_walled.then_some(repeats))
             }
             FollowEnd::TimedOut => {
                 process.terminate(|text| transcript.push(text)).await;
@@ -283,6 +284,8 @@ impl ShellTools {
     }
 }
 
+/// What running a command again would mean that has run in the workspace.
+const REPEATS: &str = " What it changed until then stays, and would be done again.";
 /// What stands below the answer of a command that only a program outside could answer.
 const OF_SANDBOX: &str = "[this ran in the sandbox and shows nothing of the machine outside]";
 
@@ -340,7 +343,8 @@ async fn follow(
     }
 }
 
-fn ended(command: String, ending: ShellEnd, output: String, is_walled: bool) -> ToolOutcome {
+/// The outcome of a command that ended. In a sandbox, `repeats` says what running it again would mean.
+fn ended(command: String, ending: ShellEnd, output: String, repeats: Option<&str>) -> ToolOutcome {
     let remedy = remedy(&output).unwrap_or_default();
     if ending == ShellEnd::Code(0) {
         let mut text = if output.is_empty() { "(no output)".to_owned() } else { output };
@@ -353,7 +357,8 @@ fn ended(command: String, ending: ShellEnd, output: String, is_walled: bool) -> 
     add_line(&mut text, &output);
     add_line(&mut text, remedy);
     let mut report = ending.report(command);
-    report.walled = is_walled.then(|| gnoma_sandbox::walled(&output, report.exit_code)).flatten();
+    report.walled = repeats
+        .and_then(|repeats| Some(gnoma_sandbox::walled(&output, report.exit_code)? + repeats));
     if let Some(why) = &report.walled {
         add_line(&mut text, &format!("[{why}]"));
     }

@@ -145,8 +145,11 @@ pub(super) fn leave_out(policy: &mut Policy, absent: &[PathBuf], roots: &[PathBu
 }
 
 /// What says about the machine what a command that looks at it asks, besides its processes and sockets.
-const PLACES_OF_MACHINE: [&str; 5] = [
+const PLACES_OF_MACHINE: [&str; 8] = [
     "/run/utmp",
+    "/var/log/btmp",
+    "/var/log/lastlog",
+    "/var/log/wtmp",
     "/run/systemd/sessions",
     "/run/udev/data",
     "/run/log/journal",

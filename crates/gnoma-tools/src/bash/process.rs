@@ -154,6 +154,25 @@ pub(super) enum ProcessEvent<'a> {
     Ended(ShellEnd),
 }
 
+/// What of the sandbox a command met, by what its launcher tells.
+#[derive(Debug, Default)]
+struct MetLimits {
+    /// Which of the sealed files it tried to open.
+    tried: BTreeSet<usize>,
+    /// It tried to reach a server that the sandbox does not have.
+    missed_server: bool,
+}
+
+impl MetLimits {
+    /// Takes a message; whether it was about this.
+    fn take(&mut self, message: [u8; ENDING_BYTES]) -> bool {
+        let (file, missed) = (gnoma_sandbox::tried(message), gnoma_sandbox::is_unreached(message));
+        self.tried.extend(file);
+        self.missed_server |= missed;
+        file.is_some() || missed
+    }
+}
+
 /// A shell, what it started, and the pipe they write to. Dropped, it kills them all.
 #[derive(Debug)]
 pub(super) struct Process {
@@ -164,8 +183,7 @@ pub(super) struct Process {
     told: Option<UnixStream>,
     /// What it finds and cannot open, in the order in which the launcher tells of it.
     sealed: Vec<PathBuf>,
-    /// Which of that it tried to open.
-    tried: BTreeSet<usize>,
+    met: MetLimits,
     output: pipe::Receiver,
     open: bool,
     decoder: Utf8Decoder,
@@ -179,7 +197,7 @@ impl Process {
             child,
             told: None,
             sealed: Vec::new(),
-            tried: BTreeSet::new(),
+            met: MetLimits::default(),
             output,
             open: true,
             decoder: Utf8Decoder::new(),
@@ -203,13 +221,18 @@ impl Process {
             let mut message = [0; ENDING_BYTES];
             // Not by way of the runtime, which may not have heard yet that there is something.
             while rustix::io::read(socket, &mut message) == Ok(ENDING_BYTES) {
-                self.tried.extend(gnoma_sandbox::tried(message));
+                self.met.take(message);
             }
         }
-        if self.tried.is_empty() {
+        if self.met.tried.is_empty() {
             return refused_files(output, &self.sealed);
         }
-        self.tried.iter().filter_map(|place| self.sealed.get(*place).cloned()).collect()
+        self.met.tried.iter().filter_map(|place| self.sealed.get(*place).cloned()).collect()
+    }
+
+    /// Whether it tried to reach a server that the sandbox does not have; complete like [`Self::tried_files`].
+    pub(super) fn has_missed_server(&self) -> bool {
+        self.met.missed_server
     }
 
     /// The group, for those who must end it from outside.
@@ -227,7 +250,7 @@ impl Process {
         tokio::select! {
             // The end first: a child in the background that never stops writing must not hide it.
             biased;
-            Some(ending) = told(&mut self.told, &mut self.tried) => ProcessEvent::Ended(ending),
+            Some(ending) = told(&mut self.told, &mut self.met) => ProcessEvent::Ended(ending),
             status = self.child.wait() => ProcessEvent::Ended(ShellEnd::of(&status)),
             read = self.output.read_buf(self.decoder.buffer()), if self.open => {
                 ProcessEvent::Wrote(self.decoded(&read))
@@ -304,7 +327,7 @@ fn refused_files(output: &str, sealed: &[PathBuf]) -> Vec<PathBuf> {
 
 /// What a launcher reports of the end, once; `None` if it reports nothing. Nothing is lost when the future is
 /// dropped.
-async fn told(launcher: &mut Option<UnixStream>, tried: &mut BTreeSet<usize>) -> Option<ShellEnd> {
+async fn told(launcher: &mut Option<UnixStream>, met: &mut MetLimits) -> Option<ShellEnd> {
     let socket = launcher.as_ref()?;
     let mut bytes = [0; ENDING_BYTES];
     loop {
@@ -312,9 +335,7 @@ async fn told(launcher: &mut Option<UnixStream>, tried: &mut BTreeSet<usize>) ->
         match socket.try_read(&mut bytes) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             // So few bytes come all at once.
-            Ok(ENDING_BYTES) if gnoma_sandbox::tried(bytes).is_some() => {
-                tried.extend(gnoma_sandbox::tried(bytes));
-            }
+            Ok(ENDING_BYTES) if met.take(bytes) => {}
             read => {
                 *launcher = None;
                 let is_whole = matches!(read, Ok(ENDING_BYTES));

@@ -42,6 +42,7 @@ struct Tried {
     text: String,
     /// The secret files that it tried to open, and all that it could not.
     tried: Vec<PathBuf>,
+    missed_server: bool,
     sealed: Vec<PathBuf>,
 }
 
@@ -70,7 +71,7 @@ impl ShellTools {
             Ok(tried) => tried,
             Err(Untried::Over(outcome)) => return outcome,
         };
-        let Tried { layer, ending, mut text, tried, sealed } = tried;
+        let Tried { layer, ending, mut text, tried, missed_server, sealed } = tried;
         let (reader, roots) = (Arc::clone(&trials), Arc::clone(&cx.roots));
         let read = spawn_blocking(move || {
             let read = ReadChanges::of(&layer, &reader, trial, &roots);
@@ -86,7 +87,8 @@ impl ShellTools {
             }
         };
         let secrets = trial_limits::secrets_met(tried, &changes, &sealed, &cx.roots);
-        let limit_met = TrialLimit::find(trial, &changes, (ending, text.as_str()), &secrets);
+        let ended = (ending, text.as_str());
+        let limit_met = TrialLimit::find(trial, &changes, ended, &secrets, missed_server);
         let limit_met = limit_met.or_else(|| {
             let made = (&layer, &changes);
             let is_unseen = trial != Trial::Discard && !gnoma_sandbox::reports_tried_files();
@@ -96,6 +98,9 @@ impl ShellTools {
         });
         let met = known_difference(&text, ending.code());
         add_line(&mut text, &trial_limits::note_of_secrets(&secrets, &cx.roots));
+        if missed_server {
+            add_line(&mut text, trial_limits::NO_SERVERS);
+        }
         let fate = trial_facts::fate(trial, &changes, met, &cx.roots, &trials.local);
         let output = Output { ending, text, built };
         let settling = Settling { trials, layer, changes, updates, command, output, trial, sealed };
@@ -146,7 +151,8 @@ impl ShellTools {
         process.drain(|text| transcript.push(text)).await;
         let text = transcript.take();
         let tried = process.tried_files(&text);
-        Ok(Tried { layer, ending, text, tried, sealed })
+        let missed_server = process.has_missed_server();
+        Ok(Tried { layer, ending, text, tried, missed_server, sealed })
     }
 }
 
@@ -470,7 +476,7 @@ impl Settling {
             built.into_iter().filter(|path| lasts || stayed.contains(path)).collect();
         add_line(&mut text, &trial_facts::built(&trials.untold(there), &cx.roots));
         add_line(&mut text, &note.unwrap_or_default());
-        without_offer(ended(command, ending, text, true))
+        without_offer(ended(command, ending, text, Some("")))
     }
 }
 

@@ -11,6 +11,11 @@ use gnoma_sandbox::layer::{ChangeKind, Changes, LayerChange};
 
 use super::{process::ShellEnd, reading};
 
+/// Why a command that tried to reach a server may have to run outside.
+const MISSED_SERVER: &str = "It tried to reach a server, and the sandbox has no network.";
+/// What the model is told of such a command.
+pub(super) const NO_SERVERS: &str = "[it tried to reach a server; trial runs have no network and do not see the servers of this machine]";
+
 /// Why what a trial run did is not what the command would do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum TrialLimit {
@@ -29,6 +34,7 @@ impl TrialLimit {
         changes: &Changes,
         (ending, output): (ShellEnd, &str),
         met: &[PathBuf],
+        missed_server: bool,
     ) -> Option<Self> {
         if trial == Trial::Discard {
             return None;
@@ -38,7 +44,8 @@ impl TrialLimit {
         if !met.is_empty() && (has_failed || !changes.is_empty()) {
             return Some(Self::Secrets(met.to_vec()));
         }
-        gnoma_sandbox::walled(output, ending.code()).map(Self::Sandbox)
+        let missed = missed_server.then(|| MISSED_SERVER.to_owned());
+        gnoma_sandbox::walled(output, ending.code()).or(missed).map(Self::Sandbox)
     }
 
     /// The question that it is, in one line.

@@ -275,7 +275,7 @@ mod tests {
         let mut cx = bench.cx();
         let key = bench.path("certs/server.key");
         cx.grant.paths = vec![bench.path("certs")];
-        let shared = FileTools::new(&ToolOptions::default());
+        let shared = FileTools::new(&crate::ToolOptions::default());
         assert!(!is_granted(&key, &cx, &shared));
         cx.grant.paths = vec![key.clone()];
         assert!(is_granted(&key, &cx, &shared));

@@ -13,6 +13,7 @@ use gnoma_core::{
     ToolCx, ToolSpec,
     tool::{Access, Tier, ToolOutput, Touches},
 };
+use gnoma_sandbox::STAND_IN_MODE;
 use rustix::fs::{Dir, FileType, readlinkat};
 use serde::Deserialize;
 
@@ -81,9 +82,16 @@ fn entries(folder: &OwnedFd) -> io::Result<Vec<Listed>> {
     let listed = Dir::read_from(folder)?.filter_map(Result::ok).filter_map(|entry| {
         let name = entry.file_name().to_bytes();
         let is_folder = entry.file_type() == FileType::Directory;
-        (!matches!(name, b"." | b"..")).then(|| (!is_folder, name.to_vec()))
+        let is_shown = !matches!(name, b"." | b"..") && !(is_folder && is_stand_in(folder, name));
+        is_shown.then(|| (!is_folder, name.to_vec()))
     });
     Ok(listed.take(MAX_SORTED).collect())
+}
+
+/// Whether the sandbox has put the folder there while a command runs.
+fn is_stand_in(folder: &OwnedFd, name: &[u8]) -> bool {
+    let facts = open::facts(folder, OsStr::from_bytes(name));
+    facts.is_ok_and(|facts| facts.is_some_and(|facts| facts.st_mode & 0o7777 == STAND_IN_MODE))
 }
 
 fn listing(folder: &OwnedFd, entries: &[Listed]) -> String {

@@ -84,3 +84,34 @@ async fn a_claude_rule_that_gnoma_cannot_apply_is_named_and_asked_about_more_wid
         assert!(told.contains(part), "{part}: {told}");
     }
 }
+
+#[tokio::test]
+async fn files_that_a_rule_denies_or_asks_about_are_kept_from_commands_that_do_not_name_them() {
+    let python = r#"{"command":"python3 -c \"print(open('secrets/' + 'a.txt').read()[::-1])\""}"#;
+    let grep = r#"{"command":"grep -r hu ."}"#;
+    let archive = r#"{"command":"tar cf - *"}"#;
+    let search = r#"{"pattern":"hu"}"#;
+    let file = ".claude/settings.json";
+    for rule in ["Read(./secrets)", "Read(./secrets/**)", "Read(**/secrets/**)", "Read(*.txt)"] {
+        for permissions in [json!({ "deny": [rule] }), json!({ "ask": [rule] })] {
+            for (tool, arguments) in
+                [("bash", python), ("bash", grep), ("bash", archive), ("fs_grep", search)]
+            {
+                let told = told((file, permissions.clone()), tool, arguments).await;
+                let is_shown = told.contains("hush") || told.contains("hsuh");
+                assert!(!is_shown, "{permissions} {tool} {arguments}: {told}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_change_that_a_rule_asks_about_is_not_kept_from_a_trial_unasked() {
+    let arguments =
+        r#"{"command":"sh -c 'for n in src out; do mkdir -p $n; echo x > $n/new.js; done'"}"#;
+    let world = World::new([calls("bash", arguments), says("done")]);
+    fs::create_dir(world.project.path().join(".claude")).unwrap();
+    world.write(".claude/settings.json", r#"{"permissions": {"ask": ["Edit(src/**)"]}}"#);
+    world.run(&["--permission", "accept_edits", "go on"]).await;
+    assert!(!world.project.path().join("src/new.js").exists());
+}

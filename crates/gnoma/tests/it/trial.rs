@@ -52,6 +52,33 @@ async fn what_changes_nothing_runs_without_a_question() {
 }
 
 #[tokio::test]
+async fn a_server_that_a_trial_cannot_reach_is_a_question() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let script = format!(
+        "(exec 3<>/dev/tcp/{}/{}) 2>/dev/null && echo UP || echo DOWN\n",
+        address.ip(),
+        address.port()
+    );
+    for (mode, word) in [("plan", "do not see the servers"), ("auto", "outside the sandbox")] {
+        let world = World::new([calls("bash", r#"{"command":"bash ./script.sh"}"#), says("ok")]);
+        if !can_try(&world) {
+            return;
+        }
+        world.write("script.sh", &script);
+        let run = world.run(&["--permission", mode, "go"]).await;
+        let told = world.last_request().pop().unwrap().1;
+        assert!(format!("{told}{}", run.err).contains(word), "{mode}: {told} {run:?}");
+    }
+    // A server that the command starts itself is one it sees.
+    let world = running(
+        "python3 -m http.server 8765 >/dev/null 2>&1 & sleep 0.1; for n in 1 2 3 4 5 6 7 8 9; do (exec 3<>/dev/tcp/127.0.0.1/8765) 2>/dev/null && break; sleep 0.3; done; echo over; kill %1\n",
+    );
+    let text = said(&world, "auto").await;
+    assert!(text.contains("over") && !text.contains("servers of this machine"), "{text}");
+}
+
+#[tokio::test]
 async fn variables_and_settings_are_listed_without_a_question_and_without_keys() {
     let world = World::new([]);
     if !can_try(&world) {

@@ -304,7 +304,7 @@ fn options(
         limits::wishes(settings, spec.environment.home().as_deref());
     let names: Vec<ModelRef> = made.iter().map(|made| made.arm.name()).collect();
     warnings.extend(limits::unknown_names(&options, &names));
-    warnings.extend(unused_settings::of_providers(settings));
+    warnings.extend(unused_settings::at_start(project, settings));
     if limits::ask_the_time(&options.rules) && jiff::tz::TimeZone::try_system().is_err() {
         let unknown = "cannot find the time zone; hours in rules are read as UTC";
         warnings.push(unknown.to_owned());

@@ -319,6 +319,13 @@ pub fn command_names(project: &Project) -> Vec<String> {
     gnoma_extend::named(&places(project)).into_iter().map(|command| command.name).collect()
 }
 
+/// Returns why the command or skill that a prompt names does not run before the project is trusted; `None` where it
+/// names none, or one that runs.
+#[must_use]
+pub fn trust_refusal(project: &Project, prompt: &str) -> Option<String> {
+    gnoma_extend::trust_refusal(&places(project), prompt)
+}
+
 /// Says what is wrong with what was found, and what waits for trust.
 pub(crate) fn tell(project: &Project) {
     let places = places(project);

@@ -99,7 +99,8 @@ fn asked(
     }
 }
 
-/// Refuses a prompt that begins with a command of the conversation that does not exist.
+/// Refuses a prompt that begins with a command of the conversation that does not exist, or with one of a project that
+/// is not trusted: nothing would be sent, and a script would take that for success.
 fn refuse_unknown_slash(
     args: &TurnArgs,
     spec: &SessionSpec,
@@ -109,6 +110,9 @@ fn refuse_unknown_slash(
         return Ok(());
     }
     let project = Project::open(spec.clone(), Notices::unheard(), Shared::default())?;
+    if let Some(why) = extensions::trust_refusal(&project, &args.words.join(" ")) {
+        return Err(HostError::usage(why).into());
+    }
     let own = extensions::command_names(&project);
     match unknown_slash(args, &around.line, &own) {
         Some(advice) => Err(HostError::usage(advice).into()),

@@ -138,6 +138,23 @@ async fn folders_that_cannot_be_trusted_are_named() {
 }
 
 #[tokio::test]
+async fn options_of_prompts_are_refused_by_commands_that_would_ignore_them() {
+    let world = World::new([]);
+    for (line, option) in [
+        (&["usage", "--model", "x"][..], "--model"),
+        (&["models", "--output-format", "json"], "--output-format"),
+        (&["--output-format", "json", "sessions", "list"], "--output-format"),
+        (&["doctor", "--max-turns", "3"], "--max-turns"),
+        (&["--continue", "models"], "--continue"),
+    ] {
+        let said = refused(&world, line).await;
+        assert!(said.contains(&format!("takes no {option}")), "{line:?}: {said}");
+    }
+    let run = world.run(&["config", "show", "--model", "x"]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+}
+
+#[tokio::test]
 async fn addresses_of_servers_are_told_from_programs() {
     let world = World::new([]);
     let said = refused(&world, &["mcp", "add", "z", "ftp://x"]).await;

@@ -110,7 +110,9 @@ fn refuse_unknown_slash(
         return Ok(());
     }
     let project = Project::open(spec.clone(), Notices::unheard(), Shared::default())?;
-    if let Some(why) = extensions::trust_refusal(&project, &args.words.join(" ")) {
+    let prompt = args.words.join(" ");
+    let refusal = extensions::trust_refusal(&project, &prompt);
+    if let Some(why) = refusal.or_else(|| extensions::left_out(&project, &prompt)) {
         return Err(HostError::usage(why).into());
     }
     let own = extensions::command_names(&project);

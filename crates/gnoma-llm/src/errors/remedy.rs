@@ -201,7 +201,8 @@ pub(super) fn of_connection(profile: &Profile, kind: NetErrorKind) -> String {
         },
         NetErrorKind::Proxy => "HTTPS_PROXY, HTTP_PROXY or ALL_PROXY names this proxy. Check that it runs and that its \
                                 address is right (http://NAME:PASSWORD@HOST:PORT), or add the provider's host to \
-                                NO_PROXY to connect without it."
+                                NO_PROXY to connect without it. Behind socks5:// names are looked up here; socks5h:// \
+                                leaves that to the proxy."
             .to_owned(),
         NetErrorKind::Invalid => format!("Check {place} and the key."),
         NetErrorKind::Timeout => {

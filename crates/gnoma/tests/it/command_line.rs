@@ -244,6 +244,8 @@ async fn other_mistakes_say_what_to_write() {
         (&["sessions", "import", "e.jsonl"], "e.jsonl` is empty"),
         (&["sessions", "import", ".", "--from", "opencode"], "looked for opencode's `.json` files"),
         (&["--thinking", "high", "hi"], "--thinking takes off, adaptive or a number of tokens"),
+        (&["--thinking", "-5", "hi"], "--thinking takes off, adaptive or a number of tokens"),
+        (&["serve", "--http", "4666"], "write it like 127.0.0.1:4666"),
         (&["--model", "", "hi"], "--model is empty"),
         (&["--json-schema", "", "hi"], "--json-schema is empty"),
         (&["--max-turns", "0", "hi"], "must be 1 or more"),

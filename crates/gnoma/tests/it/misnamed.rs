@@ -109,6 +109,15 @@ async fn protections_that_name_what_does_not_exist_are_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn doctor_marks_an_arm_that_its_provider_does_not_list() {
+    let world = two_models();
+    world.configure("[[arms]]\nid = \"test/m2x\"\n[[arms]]\nid = \"test/m2\"\n");
+    let doctor = world.run(&["doctor"]).await.out;
+    let told = "`test/m2x` may be chosen, but `test` does not list it; did you mean `test/m2`?";
+    assert!(doctor.contains(told) && doctor.matches("may be chosen").count() == 1, "{doctor}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_setting_for_a_provider_that_does_not_exist_is_told_once() {
     let world = two_models();
     world.configure("[provider.api_keys]\ntst = \"abc\"\n");

@@ -11,7 +11,7 @@ use gnoma_host::{
     lowering::{KeepingSettings, Lowered},
     past::refuse_in_incognito,
     providers::{self, Answer, ProviderState},
-    sessions, unused_settings, wire,
+    routing, sessions, unused_settings, wire,
 };
 use gnoma_sandbox::{Strength, Support};
 
@@ -145,20 +145,27 @@ async fn models(project: &Project, is_broken: bool, text: &mut String) {
         unlisted.iter().for_each(|said| line(text, false, "[[arms]]", said));
     }
     if !has_any {
-        let note = match (is_broken, configured.is_empty()) {
-            (true, _) => "no provider from the environment answers",
-            (false, true) => {
-                "none is set up: `gnoma` shows a list, `gnoma providers add NAME` adds one"
-            }
-            (false, false) if is_down => {
-                "none of those that are set up answers: start the server, or check its address"
-            }
-            (false, false) => {
-                "none of those that are set up can be used: `gnoma providers add NAME` repairs one"
-            }
-        };
-        line(text, false, "providers", note);
+        let note = no_provider(project, is_broken, configured.is_empty(), is_down);
+        line(text, false, "providers", &note);
     }
+}
+
+/// Why no provider can be asked, with what was probably meant to set one up.
+fn no_provider(project: &Project, is_broken: bool, is_none_set_up: bool, is_down: bool) -> String {
+    let note = match (is_broken, is_none_set_up) {
+        (true, _) => "no provider from the environment answers",
+        (false, true) => {
+            "none is set up: `gnoma` shows a list, `gnoma providers add NAME` adds one"
+        }
+        (false, false) if is_down => {
+            "none of those that are set up answers: start the server, or check its address"
+        }
+        (false, false) => {
+            "none of those that are set up can be used: `gnoma providers add NAME` repairs one"
+        }
+    };
+    let meant = routing::misnamed_setup(project.environment()).filter(|_| is_none_set_up);
+    meant.map_or_else(|| note.to_owned(), |meant| format!("{note}. {meant}"))
 }
 
 /// The models that `[[arms]]` names for a provider and that it does not list: a misspelt one may be chosen, too.

@@ -169,7 +169,7 @@ async fn addresses_of_servers_are_told_from_programs() {
     let said = refused(&world, &["mcp", "add", "q", "x"]).await;
     assert!(said.contains("`gnoma mcp remove q` removes it"), "{said}");
     for line in [&["-e", "K=v", "--", "npx", "thing"][..], &["-s", "user", "npx"]] {
-        let said = refused(&world, &[&["mcp", "add", "db"], line].concat()).await;
+        let said = refused(&world, &[&["mcp", "add", "db"][..], line].concat()).await;
         assert!(said.contains("gnoma mcp add --env KEY=VALUE db -- PROGRAM"), "{said}");
     }
     let said = refused(&world, &["mcp", "add", "db", "npx -y thing"]).await;

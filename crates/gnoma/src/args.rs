@@ -151,8 +151,8 @@ pub(crate) struct TurnArgs {
     #[arg(long)]
     pub incognito: bool,
 
-    /// Continue the session with this id or prefix; without one, choose from a list (at a terminal) or
-    /// continue the newest.
+    /// Continue the session with this id, prefix or title (of several words); without one, choose from a
+    /// list (at a terminal) or continue the newest.
     #[arg(
         short,
         long,

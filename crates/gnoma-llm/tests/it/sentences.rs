@@ -98,7 +98,8 @@ async fn a_gateway_without_the_responses_api_is_told_with_the_protocol_to_set() 
     let mut profile = Profile::new("openai", Protocol::Responses, server.url());
     profile.key = Some(Secret::new("k3y".to_owned()));
     profile.address_source = Some("OPENAI_BASE_URL".to_owned());
-    let endpoint = PROTOCOLS.iter().find(|it| it.protocol == Protocol::Responses).unwrap();
+    let protocols = PROTOCOLS;
+    let endpoint = protocols.iter().find(|it| it.protocol == Protocol::Responses).unwrap();
     let hint = failure(endpoint, profile).await.hint.unwrap_or_default();
     assert!(hint.contains("set `provider.protocols.openai` to `compatible`"), "{hint}");
 }

@@ -23,7 +23,8 @@ use gnoma_core::{
         SessionView, Setting, Switch, TaskRequest, TaskResumeChoice, Topic, TypedKey, WindowUse,
     },
     session::{
-        Inquiry, NoticeLevel, Outcome, PermissionAnswer, PermissionMode, Routing, Scope, SessionState,
+        Inquiry, NoticeLevel, Outcome, PermissionAnswer, PermissionMode, Routing, Scope,
+        SessionState,
     },
     store::{SessionFacts, SessionId},
 };

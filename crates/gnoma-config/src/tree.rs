@@ -42,7 +42,7 @@ impl Tree {
         match self {
             Self::Text(_) => "text",
             Self::Integer(_) => "a whole number",
-            Self::Number(_) => "a number",
+            Self::Number(_) => "a decimal number",
             Self::Bool(_) => "a truth value",
             Self::List(_) => "a list",
             Self::Table(_) => "a table",

@@ -104,10 +104,9 @@ impl FromStr for PermissionMode {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if text == "acceptEdits" {
-            return Ok(Self::AcceptEdits);
-        }
-        let is_named = |mode: &Self| mode.name() == text || mode.label() == text;
+        // As lenient as the configuration: `accept-edits`, `acceptEdits` and `Plan` are meant.
+        let letters = |name: &str| name.replace(['-', '_', ' '], "").to_lowercase();
+        let is_named = |mode: &Self| letters(mode.name()) == letters(text);
         Self::ALL.into_iter().find(is_named).ok_or_else(|| {
             let names: Vec<_> = Self::ALL.iter().map(|mode| mode.name()).collect();
             format!("unknown permission mode `{text}`; the modes are {}", names.join(", "))

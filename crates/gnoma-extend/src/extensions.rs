@@ -181,6 +181,17 @@ impl From<CustomCommand> for Meaning {
 }
 
 impl Meaning {
+    /// Why it does not run: the project that brings it is not trusted.
+    fn trust_refusal(&self, places: &ExtendPlaces, name: &str) -> Option<String> {
+        let file = places.shown(&self.path);
+        places.waits_for_trust(self.by).then(|| {
+            format!(
+                "the project defines `/{name}` ({file}), but you have not trusted the project yet: \
+                 `gnoma trust` shows what that would allow"
+            )
+        })
+    }
+
     fn of_skill(places: &ExtendPlaces, skill: Skill, session: &str) -> Self {
         let body = skills::tool::text(&skill, "", session);
         let spawn = skill.fork.as_ref().map(|fork| {
@@ -190,6 +201,14 @@ impl Meaning {
         let Skill { by, path, arguments, tools, model, .. } = skill;
         Self { by, path, is_skill: true, spawn, arguments, body, tools, model }
     }
+}
+
+/// Returns why the command or skill that a text names after a slash does not run before the project is trusted; `None`
+/// where it names none, or one that runs.
+#[must_use]
+pub fn trust_refusal(places: &ExtendPlaces, text: &str) -> Option<String> {
+    let (name, _) = commands::named(text)?;
+    meaning(places, name, "")?.trust_refusal(places, name)
 }
 
 /// The meaning of the name after a slash.
@@ -218,12 +237,8 @@ fn expanded(
 ) -> Option<(Prepared, Option<UsedSkill>)> {
     let (name, arguments) = commands::named(text)?;
     let meaning = meaning(places, name, session)?;
-    if places.waits_for_trust(meaning.by) {
-        let file = places.shown(&meaning.path);
-        let block = Some(format!(
-            "the project defines `/{name}` ({file}), but you have not trusted the project yet: \
-             `gnoma trust` shows what that would allow"
-        ));
+    let block = meaning.trust_refusal(places, name);
+    if block.is_some() {
         return Some((Prepared { block, ..Prepared::default() }, None));
     }
     let mut include = |path: &str| included(places, path);

@@ -31,6 +31,11 @@ pub(crate) fn ours(theirs: &str) -> &str {
     NAMES.iter().find(|(name, _)| *name == theirs).map_or(theirs, |(_, own)| *own)
 }
 
+/// Their spelling of a tool whose name was written in another case.
+pub(crate) fn respelled(written: &str) -> Option<&'static str> {
+    NAMES.iter().map(|(theirs, _)| *theirs).find(|theirs| theirs.eq_ignore_ascii_case(written))
+}
+
 /// All tools of ours that rules about a tool of theirs are about: one about editing is about all that edit.
 pub(crate) fn all_ours(theirs: &str) -> impl Iterator<Item = &'static str> {
     NAMES.iter().filter(move |(name, _)| *name == theirs).map(|(_, ours)| *ours)

@@ -54,13 +54,18 @@ impl HostError {
     }
 }
 
-/// The cause, and after a semicolon the remedy. A provider's own advice is on a separate line.
+/// The cause, and after a semicolon the remedy. A provider's own advice, and a remedy behind whole sentences, is on a
+/// separate line.
 impl fmt::Display for HostError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.cause)?;
         match (&self.remedy, self.kind) {
             (None, _) => Ok(()),
             (Some(remedy), HostErrorKind::Provider(_)) => write!(f, "\n{remedy}"),
+            // Whole sentences, or several lines: a semicolon would be lost behind them.
+            (Some(remedy), _) if self.cause.ends_with('.') || self.cause.contains('\n') => {
+                write!(f, "\n{remedy}")
+            }
             (Some(remedy), _) => write!(f, "; {remedy}"),
         }
     }

@@ -319,6 +319,29 @@ pub fn command_names(project: &Project) -> Vec<String> {
     gnoma_extend::named(&places(project)).into_iter().map(|command| command.name).collect()
 }
 
+/// Returns why the command or skill that a prompt names does not run before the project is trusted; `None` where it
+/// names none, or one that runs.
+#[must_use]
+pub fn trust_refusal(project: &Project, prompt: &str) -> Option<String> {
+    gnoma_extend::trust_refusal(&places(project), prompt)
+}
+
+/// Returns why the command or skill that a prompt names was left out; `None` where it names none, or one that can be used.
+#[must_use]
+pub fn left_out(project: &Project, prompt: &str) -> Option<String> {
+    let (name, _) = gnoma_extend::commands::named(prompt)?;
+    let places = places(project);
+    if gnoma_extend::named(&places).iter().any(|command| command.name == name) {
+        return None;
+    }
+    let (_, skills) = gnoma_extend::skills::skills(&places);
+    let (_, commands) = gnoma_extend::commands::commands(&places);
+    let files = [format!("/{name}/SKILL.md"), format!("/{name}.md")];
+    let is_its_file = |fault: &String| files.iter().any(|file| fault.contains(file.as_str()));
+    let fault = skills.into_iter().chain(commands).find(is_its_file)?;
+    Some(format!("`/{name}` was left out: {fault}"))
+}
+
 /// Says what is wrong with what was found, and what waits for trust.
 pub(crate) fn tell(project: &Project) {
     let places = places(project);

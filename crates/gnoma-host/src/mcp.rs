@@ -341,7 +341,11 @@ fn of_project(project: &Project, faults: &mut Vec<String>) -> Vec<Definition> {
         Ok(Some(text)) => text,
         Ok(None) => return Vec::new(),
         Err(error) => {
-            faults.push(format!("`{FILE}` cannot be read: {error}"));
+            let why = match error.kind() {
+                std::io::ErrorKind::InvalidData => "it is not UTF-8 text".to_owned(),
+                _ => error.to_string(),
+            };
+            faults.push(format!("`{FILE}` cannot be read: {why}"));
             return Vec::new();
         }
     };

@@ -1,19 +1,113 @@
 //! Settings that name something which does not exist, so that they have no effect.
 
-use gnoma_config::settings::arm_named;
+use std::path::Path;
+
+use gnoma_config::settings::{About, SecretAction, arm_named};
+use gnoma_core::glob;
 
 use crate::{Project, agents, lowering::RoutingSettings, providers, setting};
+
+/// gnoma's own tools, and the names by which rules speak of several.
+const TOOLS: [&str; 18] = [
+    "bash",
+    "job",
+    "fs.read",
+    "fs.write",
+    "fs.edit",
+    "fs.grep",
+    "fs.glob",
+    "fs.ls",
+    "skill",
+    "elf.spawn",
+    "elf",
+    "agent",
+    "web",
+    "ask",
+    "plan",
+    "read_result",
+    "mcp.search",
+    "mcp.resource",
+];
+/// What the tools of MCP servers, which are not known at the start, begin with.
+const MCP: &str = "mcp";
+/// Models on this machine, for rules about secrets.
+const LOCAL: &str = "local";
+/// The events of hooks whose pattern is about tools contain this.
+const TOOL_EVENT: &str = "tool";
 
 /// Describes each setting of a project that has no effect because of a name in it, a sentence each.
 #[must_use]
 pub fn find(project: &Project) -> Vec<String> {
-    let mut all = of_providers(&project.routing);
+    let mut all = at_start(project, &project.routing);
     all.extend(setting::unknown_theme(project));
     all
 }
 
+/// The same for settings that decide which models are asked and what protects the person.
+pub(crate) fn at_start(project: &Project, settings: &RoutingSettings) -> Vec<String> {
+    let mut all = of_providers(settings, &project.guard.security.actions);
+    all.extend(of_tools(project));
+    all.extend(missing_shell(project));
+    all
+}
+
+/// Rules and hooks about tools that do not exist.
+fn of_tools(project: &Project) -> Vec<String> {
+    let rules = project.guard.permission.rules.iter().map(|rule| {
+        let (About::Rule(tool) | About::Text { tool, .. }) = &rule.about;
+        ("permission.rules", &rule.place, tool.as_str())
+    });
+    let hooks = project.hooks.iter().filter(|hook| hook.event.contains(TOOL_EVENT));
+    let hooks = hooks.flat_map(|hook| {
+        hook.tools.split('|').map(move |tool| ("hooks.tool_pattern", &hook.place, tool))
+    });
+    let is_agent = |tool: &str| {
+        let name = tool.split('.').next().unwrap_or(tool);
+        project.routing.agents.named(name).is_some()
+    };
+    let unknown = rules.chain(hooks).filter_map(|(key, place, text)| {
+        let tool = text.split('(').next().unwrap_or(text).trim();
+        let near = unknown_tool(tool).filter(|_| !is_agent(tool))?;
+        Some(format!("`{key}` ({place}): no tool has the name `{tool}`{near}"))
+    });
+    unknown.collect()
+}
+
+/// What to add about a glob of tools that no tool fits; `None` where one fits or may.
+fn unknown_tool(tool: &str) -> Option<String> {
+    let may_be = tool.is_empty() || tool.starts_with(['*', '?']) || tool.starts_with(MCP);
+    if may_be || TOOLS.iter().any(|known| glob::matches(tool, known)) {
+        return None;
+    }
+    let lower = tool.to_lowercase();
+    let is_meant = |known: &&str| known.rsplit('.').next() == Some(lower.as_str());
+    let near = TOOLS.into_iter().find(is_meant);
+    let near = near.or_else(|| gnoma_config::nearest(&lower, TOOLS.into_iter()));
+    Some(near.map_or_else(String::new, |near| format!("; did you mean `{near}`?")))
+}
+
+/// A shell that is not installed, in whose place another one runs.
+fn missing_shell(project: &Project) -> Option<String> {
+    let shell = project.tools.shell.as_deref().filter(|shell| !shell.is_empty())?;
+    let is_there = if shell.contains('/') {
+        Path::new(shell).is_file()
+    } else {
+        let folders = project.environment().get("PATH").unwrap_or_default();
+        std::env::split_paths(folders).any(|folder| folder.join(shell).is_file())
+    };
+    let text = format!("`tools.shell`: there is no program `{shell}`; commands run in /bin/sh");
+    (!is_there).then_some(text)
+}
+
+/// The provider of a glob of arms, if it names one.
+fn provider_of(arms: &str) -> Option<&str> {
+    let (provider, _) = arms.split_once('/')?;
+    let is_glob = provider.contains(['*', '?']) || provider == agents::PROVIDER;
+    (!is_glob).then_some(provider)
+}
+
 /// The same for settings by provider.
-pub(crate) fn of_providers(settings: &RoutingSettings) -> Vec<String> {
+fn of_providers(settings: &RoutingSettings, actions: &[SecretAction]) -> Vec<String> {
     let provider = &settings.provider;
     let names = providers::named(provider);
     let mut all: Vec<(String, &str)> = Vec::new();
@@ -40,6 +134,7 @@ pub(crate) fn of_providers(settings: &RoutingSettings) -> Vec<String> {
             .filter(|(_, arm)| arm.provider != agents::PROVIDER)
             .map(|(id, arm)| (format!("[[arms]] id = \"{id}\""), arm.provider.as_str())),
     );
+    all.extend(in_rules(settings, actions, &names));
     let unknown = all.into_iter().filter(|(_, name)| !names.iter().any(|known| known == name));
     let mut said: Vec<String> = unknown
         .map(|(key, name)| {
@@ -50,6 +145,34 @@ pub(crate) fn of_providers(settings: &RoutingSettings) -> Vec<String> {
         .collect();
     said.dedup();
     said
+}
+
+/// The providers that rules about secrets and about models name, unless one of `names` fits.
+fn in_rules<'a>(
+    settings: &'a RoutingSettings,
+    actions: &'a [SecretAction],
+    names: &[String],
+) -> Vec<(String, &'a str)> {
+    let is_known = |glob: &str| {
+        let is_own = glob.is_empty() || glob == LOCAL || glob == agents::PROVIDER;
+        is_own || names.iter().any(|known| glob::matches(glob, known))
+    };
+    // The case of names does not matter in rules about models.
+    let is_name = |name: &str| names.iter().any(|known| known.eq_ignore_ascii_case(name));
+    let actions = actions.iter().map(|action| action.provider.as_str());
+    let actions = actions.filter(|name| !is_known(name));
+    let mut all: Vec<(String, &str)> =
+        actions.map(|name| (format!("[[security.actions]] provider = \"{name}\""), name)).collect();
+    for rule in &settings.router.rules {
+        let globs = rule.pin.iter().map(|glob| ("pin", glob));
+        let globs = globs.chain(rule.forbid.iter().map(|glob| ("forbid", glob)));
+        let unknown = globs.filter_map(|(key, glob)| {
+            let name = provider_of(glob).filter(|name| !is_name(name))?;
+            Some((format!("[[router.rules]] {key} = \"{glob}\" ({})", rule.place), name))
+        });
+        all.extend(unknown);
+    }
+    all
 }
 
 #[cfg(test)]
@@ -66,18 +189,47 @@ mod tests {
                     [provider.api_keys]\nwrk = \"abc\"\nwork = \"k\"\nmistral = \"k\"\n\
                     [rate_limits.wrk]\nrpm = 1\n[rate_limits.shared]\nrpm = 1\n\
                     [rate_limits.agent]\nrpm = 1\n\
-                    [[arms]]\nid = \"nosuch/model\"\n[[arms]]\nid = \"work/m\"\npools = [\"shared\"]\n";
+                    [[arms]]\nid = \"nosuch/model\"\n[[arms]]\nid = \"work/m\"\npools = [\"shared\"]\n\
+                    [[security.actions]]\nprovider = \"local\"\naction = \"block\"\n\
+                    [[security.actions]]\nprovider = \"wrok\"\naction = \"block\"\n\
+                    [[router.rules]]\npin = \"*/x\"\nforbid = [\"WORK/*\", \"wrok/*\"]\n";
         std::fs::write(folder.path().join("config.toml"), text).unwrap();
         let sources = Sources { config_dir: folder.path().to_owned(), ..Sources::default() };
-        let settings = Lowered::from(gnoma_config::load(&sources).unwrap()).routing;
+        let lowered = Lowered::from(gnoma_config::load(&sources).unwrap());
+        let (settings, actions) = (lowered.routing, lowered.guard.security.actions.clone());
+        let place = settings.router.rules[0].place.clone();
         let meant = "did you mean `work`?";
         assert_eq!(
-            of_providers(&settings),
+            of_providers(&settings, &actions),
             [
                 format!("`provider.api_keys.wrk`: no provider has the name `wrk`; {meant}"),
                 format!("`rate_limits.wrk`: no provider has the name `wrk`; {meant}"),
                 "`[[arms]] id = \"nosuch/model\"`: no provider has the name `nosuch`".to_owned(),
+                format!(
+                    "`[[security.actions]] provider = \"wrok\"`: no provider has the name `wrok`; {meant}"
+                ),
+                format!(
+                    "`[[router.rules]] forbid = \"wrok/*\" ({place})`: no provider has the name `wrok`; {meant}"
+                ),
             ]
         );
+    }
+
+    #[test]
+    fn tools_that_do_not_exist_are_told_with_the_nearest_one() {
+        for (tool, near) in [
+            ("Edit", "fs.edit"),
+            ("fs.writ", "fs.write"),
+            ("FS.write", "fs.write"),
+            ("read", "fs.read"),
+            ("Bash", "bash"),
+        ] {
+            let told = unknown_tool(tool).unwrap_or_else(|| panic!("{tool}"));
+            assert!(told.contains(&format!("`{near}`")), "{tool}: {told}");
+        }
+        assert_eq!(unknown_tool("fs.delete").as_deref(), Some(""));
+        for tool in ["bash", "fs.*", "*", "mcp__git__log", "mcp__*", "elf*"] {
+            assert_eq!(unknown_tool(tool), None, "{tool}");
+        }
     }
 }

@@ -224,9 +224,20 @@ pub(crate) fn order<'a>(written: &str, names: &[&'a str]) -> Vec<&'a str> {
     [first, second, third].concat()
 }
 
+/// A command as it is offered for what was written; with the alias that begins with it, where the name does not.
+fn with_alias(name: &str, written: &str) -> String {
+    let alias = named(name).filter(|_| !name.starts_with(written));
+    let alias = alias.and_then(|command| {
+        command.aliases.iter().find(|alias| alias.starts_with(written) && !written.is_empty())
+    });
+    alias.map_or_else(|| format!("/{name}"), |alias| format!("/{alias} (/{name})"))
+}
+
 /// What to say of a name that names no command, or several.
 pub(crate) fn explain_unknown(name: &str, own: &[&str]) -> String {
-    let near = nearest(name, own).into_iter().map(|name| format!("/{name}")).collect::<Vec<_>>();
+    let written = name.trim_start_matches('/').to_lowercase();
+    let near = nearest(name, own);
+    let near: Vec<_> = near.into_iter().map(|found| with_alias(found, &written)).collect();
     let or = |names: &[String]| match names.split_last() {
         Some((last, [])) => last.clone(),
         Some((last, first)) => format!("{} or {last}", first.join(", ")),

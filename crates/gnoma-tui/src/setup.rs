@@ -112,18 +112,19 @@ impl Setup {
             choices,
             ..Self::new(found, by_line)
         };
-        let is_wanted = |choice: &Choice| match choice {
-            Choice::Key(name)
-            | Choice::AddressAndKey(name)
-            | Choice::KeyAt { provider: name, .. }
-            | Choice::AddressOf { provider: name, .. } => name == wanted,
-            Choice::Local(server) => server.provider == wanted,
-            _ => false,
-        };
-        if let Some(row) = setup.choices.iter().position(is_wanted) {
+        if let Some(row) = setup.choices.iter().position(|choice| is_for(choice, wanted)) {
             setup.take(row);
         }
         setup
+    }
+
+    /// Whether [`Self::again`] offers something for the provider `wanted`.
+    #[must_use]
+    pub fn offers(found: &FoundProviders, existing: &[(String, String)], wanted: &str) -> bool {
+        let offers = offers::offers_again(found, existing, false);
+        let is_ready =
+            |choice: &Choice| matches!(choice, Choice::Ready(by) if by.provider == wanted);
+        offers.iter().any(|(_, choice)| is_ready(choice) || is_for(choice, wanted))
     }
 
     /// Whether providers are set up already, so that nothing is lost when it is left.
@@ -458,6 +459,18 @@ fn plain(text: String) -> Line {
 
 fn marked(mark: &'static str, ink: Ink, text: String) -> Line {
     Line::from([Span::new(mark, Style::of(ink)), Span::new(text, Style::default())])
+}
+
+/// Whether a choice is about the provider of that name.
+fn is_for(choice: &Choice, wanted: &str) -> bool {
+    match choice {
+        Choice::Key(name)
+        | Choice::AddressAndKey(name)
+        | Choice::KeyAt { provider: name, .. }
+        | Choice::AddressOf { provider: name, .. } => name == wanted,
+        Choice::Local(server) => server.provider == wanted,
+        _ => false,
+    }
 }
 
 #[cfg(test)]

@@ -116,7 +116,7 @@ pub(crate) struct TurnArgs {
     pub json_schema: Option<String>,
 
     /// How much the model thinks: off, adaptive (as much as the task needs), or a number of tokens.
-    #[arg(long, value_name = "off|adaptive|N", value_parser = thinking)]
+    #[arg(long, value_name = "off|adaptive|N", value_parser = thinking, allow_negative_numbers = true)]
     pub thinking: Option<ThinkingMode>,
 
     /// Maximum number of model calls in one turn.
@@ -151,8 +151,8 @@ pub(crate) struct TurnArgs {
     #[arg(long)]
     pub incognito: bool,
 
-    /// Continue the session with this id or prefix; without one, choose from a list (at a terminal) or
-    /// continue the newest.
+    /// Continue the session with this id, prefix or title (of several words); without one, choose from a
+    /// list (at a terminal) or continue the newest.
     #[arg(
         short,
         long,
@@ -185,6 +185,14 @@ pub(crate) struct TurnArgs {
 fn thinking(text: &str) -> Result<ThinkingMode, String> {
     let why = "--thinking takes off, adaptive or a number of tokens (1 or more)";
     text.parse().map_err(|_| why.to_owned())
+}
+
+/// An address with its port. A port alone would leave open who may connect.
+fn socket_address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        let port = text.trim_start_matches(':').parse().unwrap_or(4666_u16);
+        format!("`{text}` is not an address with a port; write it like 127.0.0.1:{port}")
+    })
 }
 
 /// A span of time as people write it: `90s`, `30m`, `2h`, `1d`.
@@ -367,7 +375,7 @@ pub(crate) enum Sub {
         #[arg(long)]
         replace: bool,
         /// Also serve the page and the HTTP API at this address of this machine, such as 127.0.0.1:4666.
-        #[arg(long, value_name = "ADDR")]
+        #[arg(long, value_name = "ADDR", value_parser = socket_address)]
         http: Option<SocketAddr>,
     },
     /// Show the sessions in a browser: watch, answer, steer, stop.

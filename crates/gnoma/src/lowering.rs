@@ -24,7 +24,7 @@ impl Asked {
             None if args.newest => (Start::Newest { fork }, false),
             None => (Start::New, false),
             Some(None) => (Start::Newest { fork }, true),
-            // Nobody types an id with blanks in it: this is a quoted prompt.
+            // An id has no blanks: this is a title, which is looked up later, or a quoted prompt.
             Some(Some(prompt)) if prompt.contains(char::is_whitespace) => {
                 words.insert(0, prompt.to_owned());
                 (Start::Newest { fork }, true)

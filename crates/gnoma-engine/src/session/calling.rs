@@ -77,7 +77,7 @@ impl Session {
 
     fn call_of(&self, arm: Arm, context_tokens: u64, shares: Option<several::Shares>) -> Call {
         let limits = self.turn.limits();
-        let first = if arm.local { limits.local_first_byte } else { limits.first_byte };
+        let first = if is_own_server(&arm) { limits.local_first_byte } else { limits.first_byte };
         // The members of a panel have their own patience.
         // So have agents, whose commands may take long.
         let is_waited_for = shares.is_none() && arm.wire != Wire::Agent;
@@ -311,7 +311,7 @@ impl Session {
             return Ok(());
         };
         let Lasting { waited, limit, has_begun } = silence.look();
-        let (name, is_local) = (arm.name(), arm.local);
+        let (name, is_local) = (arm.name(), is_own_server(arm));
         if waited < limit {
             let (waited_ms, limit_ms) = (milliseconds(waited), milliseconds(limit));
             return self.emit(Event::Waiting { arm: name, waited_ms, limit_ms }).await;
@@ -327,6 +327,11 @@ impl Session {
         let error = ProviderError::new(ErrorKind::Timeout, name.provider, text).with_hint(hint);
         self.heard(Err(error)).await
     }
+}
+
+/// Whether it may load its model first: a server on this machine, whatever its name.
+fn is_own_server(arm: &Arm) -> bool {
+    arm.local || arm.stays_here
 }
 
 fn milliseconds(time: Duration) -> u64 {

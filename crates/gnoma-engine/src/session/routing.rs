@@ -225,7 +225,7 @@ fn nobody(no_arm: &NoArm) -> ProviderError {
     let (kind, hint) = if why.contains(" cap of ") {
         (
             ErrorKind::Quota,
-            "Caps are set in `router.caps`; `gnoma router pools` shows where limits stand.",
+            "Caps are set in `router.caps` and `rate_limits`; `gnoma router pools` shows where limits stand.",
         )
     } else {
         (ErrorKind::NotFound, "`gnoma route` shows every model with what excludes it.")

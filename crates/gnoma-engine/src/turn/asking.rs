@@ -15,7 +15,10 @@ use super::{
     protocol::{Delivery, Effect, Room},
     watch::Watch,
 };
-use crate::{prompt, routing::signals::Handling};
+use crate::{
+    prompt,
+    routing::{OWN, signals::Handling},
+};
 
 impl Turn {
     pub(super) fn start(&mut self, message: Message, fx: &mut Effects) -> Phase {
@@ -251,7 +254,9 @@ impl Turn {
         }
         // Of a wait that is not believed, the message says how long it is.
         let believed = error.retry_after.filter(|asked| *asked < MAX_RETRY_AFTER);
-        if let Some(asked) = believed.filter(|_| error.kind.is_transient()) {
+        // A limit of the person's own settings says by itself when there is room, and no provider asked for it.
+        let is_asked = error.kind.is_transient() && error.provider != OWN;
+        if let Some(asked) = believed.filter(|_| is_asked) {
             error.message =
                 format!("{} (the provider asks to wait {})", error.message, duration::words(asked));
         }

@@ -24,7 +24,12 @@ pub enum RuleFault {
 impl fmt::Display for RuleFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoTool(name) => write!(f, "gnoma has no tool `{name}`"),
+            Self::NoTool(name) => match names::respelled(name) {
+                Some(theirs) => {
+                    write!(f, "there is no tool `{name}`; here it is written `{theirs}`")
+                }
+                None => write!(f, "gnoma has no tool `{name}`"),
+            },
             Self::Unsayable(why) => f.write_str(why),
         }
     }
@@ -242,6 +247,8 @@ mod tests {
         for theirs in ["WebSearch", "TodoWrite(x)", "bash", ""] {
             assert!(matches!(our_rules(theirs), Err(RuleFault::NoTool(_))), "{theirs}");
         }
+        let fault = our_rules("bash(ls)").unwrap_err().to_string();
+        assert!(fault.ends_with("here it is written `Bash`"), "{fault}");
     }
 
     #[test]

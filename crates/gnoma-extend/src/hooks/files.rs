@@ -511,6 +511,7 @@ mod tests {
             ("[]", "f must be an object"),
             (r#"{"permissions":["Bash(echo:*)"]}"#, "`permissions`"),
             (r#"{"permissions":"y"}"#, "`permissions`"),
+            (r#"{"permission":{"deny":["Bash(ls:*)"]}}"#, "`permission` has no effect"),
             (r#"{"permissions":{"denny":["Bash"]}}"#, "`permissions.denny`"),
         ] {
             let found = read_settings(text);

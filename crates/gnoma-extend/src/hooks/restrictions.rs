@@ -1,11 +1,14 @@
 //! What Claude Code's settings deny and ask about.
 
+use gnoma_core::suggest::is_slip_of;
 use serde_json::Value;
 
 use crate::places::BroughtBy;
 
 /// Longest name of somebody else's setting that is shown, in characters.
 const MAX_SHOWN_CHARS: usize = 80;
+/// The object of the lists.
+const PERMISSIONS: &str = "permissions";
 /// The lists of permissions that apply as they are.
 const RESTRICTING: [&str; 2] = ["deny", "ask"];
 /// The other permissions that Claude Code has.
@@ -37,8 +40,18 @@ pub(super) fn read_restrictions(
     value: &Value,
 ) -> (Option<Restrictions>, Vec<String>) {
     let mut faults = Vec::new();
-    match value.get("permissions") {
-        None | Some(Value::Null) => (),
+    match value.get(PERMISSIONS) {
+        None | Some(Value::Null) => {
+            let keys = value.as_object().into_iter().flat_map(serde_json::Map::keys);
+            let mut near =
+                keys.filter(|key| *key != PERMISSIONS && is_slip_of(key, PERMISSIONS));
+            faults.extend(near.next().map(|key| {
+                format!(
+                    "{shown}: `{}` has no effect; did you mean `{PERMISSIONS}`?",
+                    key.escape_debug()
+                )
+            }));
+        }
         Some(Value::Object(permissions)) => {
             let is_known =
                 |name: &str| RESTRICTING.contains(&name) || OTHER_PERMISSIONS.contains(&name);

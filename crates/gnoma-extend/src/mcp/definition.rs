@@ -124,6 +124,11 @@ pub struct Read {
 pub fn read_file(path: PathBuf, text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Read {
     let shown = path.display().to_string();
     let mut read = Read::default();
+    if text.trim().is_empty() {
+        read.faults.push(format!("`{shown}` is empty"));
+        read.is_broken = true;
+        return read;
+    }
     let document: Value = match gnoma_core::json::from_hand(text) {
         Ok(document) => document,
         Err(error) => {

@@ -68,8 +68,11 @@ impl Permissions {
             if part.effects.is_empty() {
                 text.push_str("   only computes or prints\n");
             }
-            for effect in &part.effects {
-                let _infallible = writeln!(text, "   {}", line(&effect.worry.what));
+            let mut effects: Vec<_> =
+                part.effects.iter().map(|effect| line(&effect.worry.what)).collect();
+            effects.dedup();
+            for effect in effects {
+                let _infallible = writeln!(text, "   {effect}");
             }
             let _infallible = writeln!(text, "   risk: {}", risk(command.risk));
             let _infallible = writeln!(text, "   {}", said(&part.opinion));

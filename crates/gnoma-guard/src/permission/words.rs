@@ -90,6 +90,11 @@ impl CommandWords {
     /// Why it is not a list of words.
     pub(crate) fn parse(text: &str, is_open: bool) -> Result<Self, String> {
         let mut words = split(text)?;
+        if is_open && let Some(before) = text.trim_end_matches(' ').strip_suffix(":*") {
+            return Err(format!(
+                "`:*` is how other programs leave arguments open; write `bash({before} *)`, or quote the colon to mean it"
+            ));
+        }
         let mut more = words.last() == Some(&RuleWord::Any);
         if more {
             words.pop();
@@ -289,7 +294,12 @@ pub(crate) fn quoted(word: &str) -> String {
 
 impl fmt::Display for CommandWords {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let part = |part: &String| if part.is_empty() { String::new() } else { quoted(part) };
+        // A colon before a `*` is quoted, as `parse` wants it.
+        let part = |part: &String| match part.strip_suffix(':') {
+            Some(before) => format!("{}':'", quoted(before)),
+            None if part.is_empty() => String::new(),
+            None => quoted(part),
+        };
         let written = |word: &RuleWord| match word {
             RuleWord::Plain(word) => quoted(word),
             RuleWord::Glob(parts) => parts.iter().map(part).collect::<Vec<_>>().join("*"),
@@ -376,12 +386,17 @@ mod tests {
             ("a *b*c", "a xbyc", Match::Yes),
             ("a *b*c", "a xcyb", Match::No),
             ("ls '*'", "ls x", Match::No),
+            ("curl http':'*", "curl http://a.example", Match::Yes),
         ] {
             let words = CommandWords::parse(rule, true).unwrap();
             assert_eq!(words.touches(&known(command)), expected, "{rule}: {command}");
             assert_eq!(CommandWords::parse(&words.to_string(), true).unwrap(), words);
         }
         assert!(CommandWords::parse("* *", true).is_err());
+        for text in ["rm:*", "git push:*"] {
+            let why = CommandWords::parse(text, true).unwrap_err();
+            assert!(why.contains(&text.replace(":*", " *")), "{why}");
+        }
     }
 
     #[test]

@@ -278,7 +278,7 @@ fn host_and_port(url: &str) -> &str {
 }
 
 /// What is paid: the settings over the catalogue; nothing for a server of one's own on this machine.
-/// What one elsewhere takes, only its people know.
+/// What one elsewhere takes, only its people know. Half a price, where the other half is not known, is none.
 fn price(said: Option<&ArmSettings>, listed: Option<&ListedModel>, is_here: bool) -> Option<Price> {
     let known = listed.map(|model| model.price).or(is_here.then(Price::default));
     let Some(said) = said else { return known };
@@ -286,7 +286,8 @@ fn price(said: Option<&ArmSettings>, listed: Option<&ListedModel>, is_here: bool
     if any.iter().all(Option::is_none) {
         return known;
     }
-    let below = known.unwrap_or_default();
+    let is_whole = said.input_price.is_some() && said.output_price.is_some();
+    let below = known.or(is_whole.then(Price::default))?;
     // Who states a price of input and none of the cache pays the former for both.
     let cache =
         |said_cache: Option<u64>, below: u64| said_cache.or(said.input_price).unwrap_or(below);
@@ -376,8 +377,17 @@ mod tests {
         assert_eq!(price(None, None, true), Some(Price::default()), "nobody is paid");
         let own = price(Some(&said(Some(7), None)), None, true);
         assert_eq!(own, Some(Price { input: 7, output: 0, cache_read: 7, cache_write: 7 }));
-        let cache = price(Some(&said(Some(7), Some(1))), None, false);
-        assert_eq!(cache.map(|price| price.cache_read), Some(1));
+        let both = ArmSettings { output_price: Some(9), ..said(Some(7), Some(1)) };
+        let cache = price(Some(&both), None, false);
+        assert_eq!(cache.map(|price| (price.output, price.cache_read)), Some((9, 1)));
+    }
+
+    #[test]
+    fn half_a_price_is_not_known_and_not_free() {
+        let output = ArmSettings { output_price: Some(9), ..said(None, None) };
+        for half in [said(Some(7), None), said(None, Some(1)), output] {
+            assert_eq!(price(Some(&half), None, false), None);
+        }
     }
 
     /// The arm of an Ollama at this address.

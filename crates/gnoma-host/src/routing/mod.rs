@@ -22,7 +22,9 @@ use std::{
 };
 
 use gnoma_config::settings::RouterMode;
-use gnoma_core::{ModelRef, Price, bounded_file, home, ledger::Total, store::SessionId};
+use gnoma_core::{
+    ModelRef, Price, bounded_file, home, ledger::Total, protocol::Environment, store::SessionId,
+};
 use gnoma_engine::{Arm, Routes, routing::RoutingOptions};
 use gnoma_guard::privacy::Keep;
 use gnoma_llm::catalogue::{self, Overlay};
@@ -84,6 +86,12 @@ impl Ready {
         let found = discovery::look(&self.workshop.lists(None)).await;
         self.workshop.settle(&self.routes, &found);
     }
+}
+
+/// What was probably meant to set a provider up where none is: a variable or a file with another name.
+#[must_use]
+pub fn misnamed_setup(environment: &Environment) -> Option<String> {
+    misnamed::found(environment)
 }
 
 /// Today, in days since 1970-01-01 (UTC).
@@ -304,7 +312,7 @@ fn options(
         limits::wishes(settings, spec.environment.home().as_deref());
     let names: Vec<ModelRef> = made.iter().map(|made| made.arm.name()).collect();
     warnings.extend(limits::unknown_names(&options, &names));
-    warnings.extend(unused_settings::of_providers(settings));
+    warnings.extend(unused_settings::at_start(project, settings));
     if limits::ask_the_time(&options.rules) && jiff::tz::TimeZone::try_system().is_err() {
         let unknown = "cannot find the time zone; hours in rules are read as UTC";
         warnings.push(unknown.to_owned());

@@ -72,6 +72,11 @@ pub(super) fn note(
         ));
     }
     let (before, _) = named.split_once('/')?;
+    if before.is_empty() {
+        return Some(format!(
+            "`{model}` names no provider before its `/`, so `{name}` is asked for the model `{model}`"
+        ));
+    }
     Some(format!("there is no provider `{before}`, so `{name}` is asked for the model `{model}`"))
 }
 

@@ -5,7 +5,7 @@ use gnoma_core::{ErrorKind, error_policy::Remedy};
 use gnoma_net::{CertificateFault, NetErrorKind};
 
 use super::keys;
-use crate::Profile;
+use crate::{Profile, Protocol};
 
 /// How the hint begins where a model is not there.
 pub(super) const LISTS_MODELS: &str = "`gnoma models` lists the models";
@@ -34,6 +34,11 @@ pub(super) fn of(profile: &Profile, kind: ErrorKind, status: Option<u16>) -> Opt
              the country you connect from may use this model, or use another provider with --provider."
         ),
         Remedy::ModelName => match &profile.address_source {
+            // The commonest way to set up a gateway; most of them speak Chat Completions only.
+            Some(place) if profile.protocol == Protocol::Responses => format!(
+                "{LISTS_MODELS} of `{name}`. The address is {url}, from {place}. If the server there speaks Chat \
+                 Completions and not the Responses API, set `provider.protocols.{name}` to `compatible`."
+            ),
             Some(place) => {
                 format!("{LISTS_MODELS} of `{name}`. The address is {url}, from {place}.")
             }
@@ -196,7 +201,8 @@ pub(super) fn of_connection(profile: &Profile, kind: NetErrorKind) -> String {
         },
         NetErrorKind::Proxy => "HTTPS_PROXY, HTTP_PROXY or ALL_PROXY names this proxy. Check that it runs and that its \
                                 address is right (http://NAME:PASSWORD@HOST:PORT), or add the provider's host to \
-                                NO_PROXY to connect without it."
+                                NO_PROXY to connect without it. Behind socks5:// names are looked up here; socks5h:// \
+                                leaves that to the proxy."
             .to_owned(),
         NetErrorKind::Invalid => format!("Check {place} and the key."),
         NetErrorKind::Timeout => {

@@ -5,7 +5,7 @@
 
 use futures_util::{StreamExt as _, future::join_all};
 use gnoma_core::{ErrorKind, ProviderError, Secret};
-use gnoma_llm::{Profile, connect};
+use gnoma_llm::{Profile, Protocol, connect};
 use gnoma_net::{Http, HttpOptions};
 use gnoma_testkit::{Reply, Server};
 
@@ -66,6 +66,12 @@ async fn sentence(endpoint: &Endpoint, status: u16, origin: usize) -> String {
     let error = failure(endpoint, profile).await;
     let text = format!("{error}\n    {}", error.hint.clone().unwrap_or_default());
     let text = text.replace(&url, "https://address/v1").replace(endpoint.model, "MODEL");
+    // One wire has a sentence more where the address is none of the vendor's.
+    let chat = format!(
+        " If the server there speaks Chat Completions and not the Responses API, set `provider.protocols.{provider}` to \
+         `compatible`."
+    );
+    let text = text.replace(&chat, "");
     // Each wire has a path of its own, and a usual end of the address.
     let text = PATHS.iter().fold(text, |text, path| text.replace(path, "/PATH"));
     let text = USUAL_ENDS.iter().fold(text, |text, end| text.replace(end, ""));
@@ -83,6 +89,19 @@ async fn failure(endpoint: &Endpoint, profile: Profile) -> ProviderError {
         }
     }
     panic!("{}: no failure", endpoint.label)
+}
+
+#[tokio::test]
+async fn a_gateway_without_the_responses_api_is_told_with_the_protocol_to_set() {
+    let body = r#"{"error":{"message":"no such path /responses"}}"#;
+    let server = Server::queue([Reply::new(404, "application/json", body)]).unwrap();
+    let mut profile = Profile::new("openai", Protocol::Responses, server.url());
+    profile.key = Some(Secret::new("k3y".to_owned()));
+    profile.address_source = Some("OPENAI_BASE_URL".to_owned());
+    let protocols = PROTOCOLS;
+    let endpoint = protocols.iter().find(|it| it.protocol == Protocol::Responses).unwrap();
+    let hint = failure(endpoint, profile).await.hint.unwrap_or_default();
+    assert!(hint.contains("set `provider.protocols.openai` to `compatible`"), "{hint}");
 }
 
 #[tokio::test]

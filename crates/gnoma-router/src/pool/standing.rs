@@ -181,6 +181,7 @@ pub(super) fn amount_of(unit: Unit, amount: u64) -> String {
         // Less than half a cent would read as nothing.
         Unit::MicroUsd if (1..10_000).contains(&amount) => format!("${:.4}", dollars(amount)),
         Unit::MicroUsd => format!("${:.2}", dollars(amount)),
+        Unit::Requests if amount == 1 => "1 request".to_owned(),
         Unit::Requests
         | Unit::Input
         | Unit::Output

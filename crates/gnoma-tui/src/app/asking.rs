@@ -437,6 +437,6 @@ pub(crate) fn meaning(mode: PermissionMode) -> &'static str {
         }
         PermissionMode::Plan => "reads, and changes nothing",
         PermissionMode::Deny => "nothing runs",
-        PermissionMode::Bypass => "runs everything without asking",
+        PermissionMode::Bypass => "asks only about what is dangerous",
     }
 }

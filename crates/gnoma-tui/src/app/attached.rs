@@ -232,9 +232,21 @@ impl State {
         if is_broken_off && self.session.view.turn.is_none() {
             self.note("The last turn did not finish. Your next message continues from here");
         }
+        self.repeat_closing_notices();
         for event in self.session.view.current() {
             self.on_event(&event);
         }
+    }
+
+    /// Shows what a session said before it closed: it can be closed before the window attaches to it.
+    fn repeat_closing_notices(&mut self) {
+        if self.session.view.state != SessionState::Closed {
+            return;
+        }
+        let events = self.session.view.recent.iter().map(|recent| &recent.event);
+        let notices: Vec<Event> =
+            events.filter(|event| matches!(event, Event::Notice { .. })).cloned().collect();
+        notices.iter().for_each(|notice| self.on_event(notice));
     }
 
     /// What happened between two views of one life of the session.

@@ -59,7 +59,11 @@ impl State {
         if was_open && self.session.view.parent.is_some() {
             self.note("The elf has ended");
         } else if was_open && self.setup.found.is_none() {
-            self.warn("Session closed. Use /resume to reopen it; your draft is saved");
+            self.warn(if self.session.view.messages > 0 {
+                "Session closed. Use /resume to reopen it; your draft is saved"
+            } else {
+                "Could not open a session. Your draft is saved; /clear to retry"
+            });
         }
     }
 

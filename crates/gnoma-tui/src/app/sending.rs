@@ -184,8 +184,10 @@ impl State {
             self.hold_queue();
             return self.warn(if self.setup.found.is_some() {
                 "No provider set up. Your message is queued; set one up with /provider"
-            } else {
+            } else if self.session.view.messages > 0 {
                 "Session closed. Your message is queued; reopen it with /resume"
+            } else {
+                "Session closed. Your message is queued; /clear to retry"
             });
         }
         let content = sent.content.clone();

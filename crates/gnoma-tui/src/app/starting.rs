@@ -32,6 +32,9 @@ impl State {
         let existing: Vec<(String, String)> =
             existing.iter().map(|known| (known.name.clone(), known.about.clone())).collect();
         let is_first = self.setup.found.is_some() && existing.is_empty();
+        if !is_first && !wanted.is_empty() && !Setup::offers(&found, &existing, wanted) {
+            return self.hint(format!("Unknown provider `{wanted}`. /login lists them"));
+        }
         self.layer = Some(if is_first {
             Layer::setup(&found, self.accessible)
         } else {

@@ -17,5 +17,8 @@ fn run(state: &mut State, argument: &str) {
     if argument.is_empty() {
         return state.hint("Write the title behind it: /rename TITLE");
     }
-    state.request(Request::Rename { title: argument.to_owned() }, Purpose::Report(""));
+    state.request(
+        Request::Rename { title: argument.to_owned() },
+        Purpose::Report(" is the title now"),
+    );
 }

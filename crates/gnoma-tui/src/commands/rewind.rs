@@ -52,7 +52,8 @@ pub(super) fn show(state: &mut State, points: Vec<RewindPoint>, argument: &str) 
             Some(files) => format!("{files} files changed since"),
         };
         let choice = LayerChoice::Rewind { turns: point.turns, prompt: point.prompt.clone() };
-        (Row::new(point.prompt, format!("{files} · {when}")), choice)
+        let prompt = point.prompt.split_whitespace().collect::<Vec<_>>().join(" ");
+        (Row::new(prompt, format!("{files} · {when}")), choice)
     };
     let rows = points.into_iter().map(row).collect();
     state.pick("Go back to before", rows, "");

@@ -39,6 +39,8 @@ fn run(state: &mut State, argument: &str) {
     match argument.parse() {
         _ if argument == DEFAULT => state.think(None),
         Ok(thinking) => state.think(Some(thinking)),
-        Err(_) => state.hint("/thinking takes off, adaptive or a number of tokens (1 or more)"),
+        Err(_) => state.hint(
+            "/thinking takes off, adaptive or a number of tokens (1 or more); `provider.effort` sets low, medium or high",
+        ),
     }
 }

@@ -38,7 +38,8 @@ pub(super) fn words(
             if let Some(hint) = &error.hint {
                 lines.push((format!("hint: {}", in_window(hint)), Style::default()));
             }
-            if error.kind == ErrorKind::Auth && !error.provider.is_empty() {
+            let is_about_key = matches!(error.kind, ErrorKind::Auth | ErrorKind::Forbidden);
+            if is_about_key && !error.provider.is_empty() {
                 // A variable of the shell cannot be changed from here.
                 let way = format!("`/login {}` enters another key", error.provider);
                 lines.push((way, Style::default()));

@@ -22,7 +22,10 @@ use gnoma_core::{
         Reply, Request, RequestError, RequestErrorKind, ResumedFrom, RewindPoint, SessionInfo,
         SessionView, Setting, Switch, TaskRequest, TaskResumeChoice, Topic, TypedKey, WindowUse,
     },
-    session::{Inquiry, Outcome, PermissionAnswer, PermissionMode, Routing, Scope, SessionState},
+    session::{
+        Inquiry, NoticeLevel, Outcome, PermissionAnswer, PermissionMode, Routing, Scope,
+        SessionState,
+    },
     store::{SessionFacts, SessionId},
 };
 use gnoma_tui::{

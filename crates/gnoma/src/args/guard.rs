@@ -11,7 +11,9 @@ use gnoma_core::session::PermissionMode;
 /// Reads a mode, and tells help and completions which there are.
 pub(super) fn permission_mode() -> impl TypedValueParser<Value = PermissionMode> {
     let value = |mode: PermissionMode| match mode {
-        PermissionMode::AcceptEdits => PossibleValue::new(mode.name()).alias("acceptEdits"),
+        PermissionMode::AcceptEdits => {
+            PossibleValue::new(mode.name()).aliases(["acceptEdits", "accept-edits"])
+        }
         PermissionMode::Default
         | PermissionMode::Auto
         | PermissionMode::Plan

@@ -15,6 +15,8 @@ use super::{Args, TurnArgs, verbs};
 
 /// Shorter words are near to too much.
 const MIN_GUESSED_CHARS: usize = 3;
+/// Runs the tasks of a project, in the conversation and as a command.
+const TASK: &str = "task";
 /// Words that are near to a command's name and begin prompts of their own.
 const OWN_WORDS: [&str; 1] = ["talk"];
 
@@ -153,6 +155,7 @@ const SLASHED: &[&str] = &[
     "redo",
     "undo",
     "diff",
+    "permission",
     "permissions",
     "mode",
     "quit",
@@ -177,8 +180,13 @@ pub(crate) fn advice(args: &TurnArgs, line: &[String], cwd: &Path) -> Option<Str
         return None;
     }
     let (first, rest) = args.words.split_first()?;
-    if first.is_empty() || first.contains(char::is_whitespace) {
+    if first.is_empty() {
         return None;
+    }
+    if first.contains(char::is_whitespace) {
+        // A quoted text is a prompt, unless it is a command of the conversation with its words.
+        let why = slashed(first.split(char::is_whitespace).next().unwrap_or_default())?;
+        return Some(format!("{why}\n{}", prompt_advice(&args.words)));
     }
     // Commands of people's own begin with a slash, too.
     let is_slashed = first.starts_with('/');
@@ -248,7 +256,11 @@ pub(super) fn shown(words: &[String]) -> String {
 
 fn slashed(first: &str) -> Option<String> {
     let name = first.strip_prefix('/')?;
-    let is_known = SLASHED.contains(&name.to_lowercase().as_str());
+    let name = name.to_lowercase();
+    if name == TASK {
+        return Some(format!("there is no command `{first}`; `gnoma task run NAME` runs a task"));
+    }
+    let is_known = SLASHED.contains(&name.as_str());
     is_known.then(|| format!("`{first}` is for the conversation: start `gnoma` and type it there"))
 }
 
@@ -398,6 +410,10 @@ mod tests {
             ("gnoma|--provider|x|upgrade", "gnoma update"),
             ("gnoma|/help", "start `gnoma`"),
             ("gnoma|/model|gpt-5", "start `gnoma`"),
+            ("gnoma|/model gpt-5", "start `gnoma`"),
+            ("gnoma|/compact focus on x", "start `gnoma`"),
+            ("gnoma|/permission plan", "start `gnoma`"),
+            ("gnoma|/task two v1", "`gnoma task run NAME`"),
             ("gnoma|mistral", "--provider mistral"),
             ("gnoma|anthropic/claude-opus", "--model anthropic/claude-opus"),
             ("gnoma|.", "--cwd ."),
@@ -438,6 +454,7 @@ mod tests {
             "gnoma|demonstrate|it",
             "gnoma|/usr/bin/frobnicate",
             "gnoma|/review|the|parser",
+            "gnoma|/review the parser",
             "gnoma|/redoo",
             "gnoma|--|version",
             "gnoma|--|models",

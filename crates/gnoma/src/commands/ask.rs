@@ -6,8 +6,11 @@ use anyhow::Result;
 use gnoma_core::{
     Content,
     protocol::{SessionSpec, Start},
+    store::SessionFacts,
 };
-use gnoma_host::{HostError, Notices, Project, Shared, extensions, live::Host, opening::Projects};
+use gnoma_host::{
+    HostError, Notices, Project, Shared, extensions, live::Host, opening::Projects, sessions,
+};
 
 use crate::{
     answer_schema,
@@ -36,7 +39,7 @@ async fn answer(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
     if let Some(advice) = advice(args, &around.line, &around.cwd) {
         return Err(HostError::usage(advice).into());
     }
-    let Asked { mut spec, words, chooses } = Asked::of(args, around);
+    let Asked { mut spec, mut words, mut chooses } = Asked::of(args, around);
     refuse_lone_fork(args, &spec.start)?;
     let form = args.json_schema.as_deref().map(|given| answer_schema::read(given, around));
     let form = form.transpose()?;
@@ -50,6 +53,7 @@ async fn answer(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
     super::common::refuse_closed_stdout()?;
     spec.answer_schema = form.as_ref().map(|form| form.text.clone());
     refuse_unknown_slash(args, &spec, around)?;
+    chooses = chooses && !is_resumed_by_title(args, &mut spec, &mut words).await?;
     let content = asked(&spec.start, &words, around)?;
     let asker =
         (args.output_format == OutputFormat::Text).then(|| Asker::of_terminal(around)).flatten();
@@ -77,6 +81,33 @@ async fn answer(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
     exit
 }
 
+/// Whether the text behind `--resume` is the title of a saved session, which is then the one to continue. Without one it
+/// is a part of the prompt, but not if a prompt follows: that would go to another session than the one that was named.
+async fn is_resumed_by_title(
+    args: &TurnArgs,
+    spec: &mut SessionSpec,
+    words: &mut Vec<String>,
+) -> Result<bool> {
+    let Some(Some(title)) = &args.resume else { return Ok(false) };
+    let project = Project::open(spec.clone(), Notices::unheard(), Shared::default())?;
+    let all = sessions::sessions(&project).await?;
+    let is_meant =
+        |known: &&SessionFacts| known.child.is_none() && known.title.trim() == title.trim();
+    if let Some(session) = all.iter().find(is_meant) {
+        spec.start = Start::Stored { id: session.id.to_string(), fork: args.fork };
+        words.remove(0);
+        return Ok(true);
+    }
+    if words.len() > 1 {
+        return Err(HostError::usage(format!(
+            "there is no session with the title `{title}`; `gnoma sessions list` lists them, and `gnoma --continue \
+             \"…\"` continues the newest"
+        ))
+        .into());
+    }
+    Ok(false)
+}
+
 /// What was said; `None` where it is still to be asked for, once a session has been chosen.
 fn asked(
     start: &Start,
@@ -99,7 +130,8 @@ fn asked(
     }
 }
 
-/// Refuses a prompt that begins with a command of the conversation that does not exist.
+/// Refuses a prompt that begins with a command of the conversation that does not exist, or with one of a project that
+/// is not trusted: nothing would be sent, and a script would take that for success.
 fn refuse_unknown_slash(
     args: &TurnArgs,
     spec: &SessionSpec,
@@ -109,6 +141,11 @@ fn refuse_unknown_slash(
         return Ok(());
     }
     let project = Project::open(spec.clone(), Notices::unheard(), Shared::default())?;
+    let prompt = args.words.join(" ");
+    let refusal = extensions::trust_refusal(&project, &prompt);
+    if let Some(why) = refusal.or_else(|| extensions::left_out(&project, &prompt)) {
+        return Err(HostError::usage(why).into());
+    }
     let own = extensions::command_names(&project);
     match unknown_slash(args, &around.line, &own) {
         Some(advice) => Err(HostError::usage(advice).into()),

@@ -4,14 +4,14 @@
 use std::{fmt::Write as _, path::Path};
 
 use anyhow::Result;
-use gnoma_config::settings::Sandbox;
+use gnoma_config::settings::{Sandbox, arm_named};
 use gnoma_core::protocol::{Environment, SessionSpec};
 use gnoma_host::{
     Folders as _, Places, Project, Shared, guarding,
     lowering::{KeepingSettings, Lowered},
     past::refuse_in_incognito,
     providers::{self, Answer, ProviderState},
-    sessions, unused_settings, wire,
+    routing, sessions, unused_settings, wire,
 };
 use gnoma_sandbox::{Strength, Support};
 
@@ -130,6 +130,7 @@ async fn models(project: &Project, is_broken: bool, text: &mut String) {
         has_any |= answers(&state);
         let default = if is_default { " (default)" } else { "" };
         let wanted = provider.model.as_deref().filter(|_| is_default);
+        let unlisted = unlisted_arms(project, &name, &state);
         let (holds, note) = match state {
             Answer::Unusable(why) => {
                 is_down |= is_set_up && why.contains("cannot connect");
@@ -141,22 +142,48 @@ async fn models(project: &Project, is_broken: bool, text: &mut String) {
             Answer::Models { url, models } => described(&name, &url, &models, wanted),
         };
         line(text, holds, &format!("{name}{default}"), &note);
+        unlisted.iter().for_each(|said| line(text, false, "[[arms]]", said));
     }
     if !has_any {
-        let note = match (is_broken, configured.is_empty()) {
-            (true, _) => "no provider from the environment answers",
-            (false, true) => {
-                "none is set up: `gnoma` shows a list, `gnoma providers add NAME` adds one"
-            }
-            (false, false) if is_down => {
-                "none of those that are set up answers: start the server, or check its address"
-            }
-            (false, false) => {
-                "none of those that are set up can be used: `gnoma providers add NAME` repairs one"
-            }
-        };
-        line(text, false, "providers", note);
+        let note = no_provider(project, is_broken, configured.is_empty(), is_down);
+        line(text, false, "providers", &note);
     }
+}
+
+/// Why no provider can be asked, with what was probably meant to set one up.
+fn no_provider(project: &Project, is_broken: bool, is_none_set_up: bool, is_down: bool) -> String {
+    let note = match (is_broken, is_none_set_up) {
+        (true, _) => "no provider from the environment answers",
+        (false, true) => {
+            "none is set up: `gnoma` shows a list, `gnoma providers add NAME` adds one"
+        }
+        (false, false) if is_down => {
+            "none of those that are set up answers: start the server, or check its address"
+        }
+        (false, false) => {
+            "none of those that are set up can be used: `gnoma providers add NAME` repairs one"
+        }
+    };
+    let meant = routing::misnamed_setup(project.environment()).filter(|_| is_none_set_up);
+    meant.map_or_else(|| note.to_owned(), |meant| format!("{note}. {meant}"))
+}
+
+/// The models that `[[arms]]` names for a provider and that it does not list: a misspelt one may be chosen, too.
+fn unlisted_arms(project: &Project, provider: &str, state: &Answer) -> Vec<String> {
+    let Answer::Models { models, .. } = state else { return Vec::new() };
+    let settings = &project.routing;
+    let named = settings.provider.models.get(provider);
+    let arms = settings.arms.iter().filter(|(_, arm)| arm.enabled);
+    let arms = arms.filter_map(|(id, _)| arm_named(id)).filter(|arm| {
+        arm.provider == provider && !named.is_some_and(|named| named.contains(&arm.model))
+    });
+    let unlisted = arms.filter_map(|arm| {
+        let near = providers::has_model(provider, models, &arm.model).err()?;
+        let near =
+            near.map_or_else(String::new, |near| format!("; did you mean `{provider}/{near}`?"));
+        Some(format!("`{arm}` may be chosen, but `{provider}` does not list it{near}"))
+    });
+    unlisted.collect()
 }
 
 /// What a provider has, and whether the model that is to be used is among it.

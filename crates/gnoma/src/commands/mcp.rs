@@ -1,6 +1,6 @@
 //! `gnoma mcp`: the MCP servers of a project, how they are, and which there are.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, path::Path};
 
 use anyhow::Result;
 use futures_util::future::LocalBoxFuture;
@@ -190,6 +190,7 @@ async fn approve(project: &Project, name: &str) -> Result<Exit> {
 
 fn add(project: &Project, new: &NewServerArgs) -> Result<Exit> {
     mcp::check_server(&new.name).map_err(HostError::usage)?;
+    refuse_no_program(new)?;
     let pairs = |list: &[String]| -> Result<Vec<(String, Secret<String>)>> {
         let pair = |text: &String| {
             let (name, value) = text.split_once('=').ok_or_else(|| {
@@ -218,6 +219,22 @@ fn add(project: &Project, new: &NewServerArgs) -> Result<Exit> {
         path.display(),
         name = new.name
     ))
+}
+
+/// Refuses what can be no program: an option, which other programs take behind the name, and a whole line as one word.
+fn refuse_no_program(new: &NewServerArgs) -> Result<(), HostError> {
+    let name = &new.name;
+    let why = match &new.command[..] {
+        [first, ..] if first.starts_with('-') => format!(
+            "options stand before the name: `gnoma mcp add --env KEY=VALUE {name} -- PROGRAM ARGUMENTS`"
+        ),
+        [line] if line.contains(char::is_whitespace) && !Path::new(line).is_file() => format!(
+            "there is no program `{line}`; write the program and its arguments as words of their own: `gnoma mcp add \
+             {name} -- {line}`"
+        ),
+        _ => return Ok(()),
+    };
+    Err(HostError::usage(format!("`{name}` was not added: {why}")))
 }
 
 /// The address that a word is; `None` for a program.

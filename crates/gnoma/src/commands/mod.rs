@@ -43,7 +43,7 @@ use gnoma_host::HostError;
 
 pub(crate) use self::common::{print, print_data};
 use crate::{
-    args::{AgentsSub, Args, ProvidersSub, Sub, advice},
+    args::{AgentsSub, Args, OutputFormat, ProvidersSub, Sub, TurnArgs, advice},
     demo,
     environment::ProcessEnvironment,
     report::Exit,
@@ -128,10 +128,60 @@ fn late(name: &str) -> String {
     format!("`{name}` must be the first word; its options follow, as in `gnoma {name} --help`")
 }
 
-/// Refuses words in front of a command.
+/// Refuses words in front of a command, and options of a prompt that the command would ignore.
 fn refuse_words(args: &Args, around: &ProcessEnvironment) -> Result<(), HostError> {
-    let (Some(_), Some(word)) = (&args.command, args.turn.words.first()) else { return Ok(()) };
+    let Some(command) = &args.command else { return Ok(()) };
+    if let Some(name) = report_name(command)
+        && let Some(option) = option_of_prompt(&args.turn, command)
+    {
+        return Err(HostError::usage(format!(
+            "`gnoma {name}` takes no {option}, which is for prompts; `gnoma {name} --help` lists its options"
+        )));
+    }
+    let Some(word) = args.turn.words.first() else { return Ok(()) };
     Err(HostError::usage(advice(&args.turn, &around.line, &around.cwd).unwrap_or_else(|| {
         format!("`{word}` and a command do not go together; quote a prompt as a whole")
     })))
+}
+
+/// The name of a command that shows or changes something without a session.
+fn report_name(command: &Sub) -> Option<&'static str> {
+    Some(match command {
+        Sub::Providers { .. } => "providers",
+        Sub::Models { .. } => "models",
+        Sub::Config { .. } => "config",
+        Sub::Trust { .. } => "trust",
+        Sub::Skills { .. } => "skills",
+        Sub::Agents { .. } => "agents",
+        Sub::Extensions => "extensions",
+        Sub::Import { .. } => "import",
+        Sub::Plugin { .. } => "plugin",
+        Sub::Sessions { .. } => "sessions",
+        Sub::Router { .. } => "router",
+        Sub::Usage(_) => "usage",
+        Sub::Ps { .. } => "ps",
+        Sub::Doctor { .. } => "doctor",
+        Sub::Update => "update",
+        _ => return None,
+    })
+}
+
+/// An option that was given and is only for prompts. The model and its provider are settings that most commands look at.
+fn option_of_prompt(turn: &TurnArgs, command: &Sub) -> Option<&'static str> {
+    let is_usage = matches!(command, Sub::Usage(_));
+    let given = [
+        ("--model (`--by model` shows all)", is_usage && turn.model.is_some()),
+        ("--provider (`--by provider` shows all)", is_usage && turn.provider.is_some()),
+        ("--output-format", turn.output_format != OutputFormat::Text),
+        ("--json-schema", turn.json_schema.is_some()),
+        ("--max-turns", turn.max_turns.is_some()),
+        ("--system", turn.system.is_some()),
+        ("--agent", turn.agent.is_some()),
+        ("--print", turn.print),
+        ("--full-screen", turn.full_screen),
+        ("--resume", turn.resume.is_some()),
+        ("--continue", turn.newest),
+        ("--fork", turn.fork),
+    ];
+    given.into_iter().find_map(|(option, is_given)| is_given.then_some(option))
 }

@@ -398,7 +398,7 @@ fn exit(
         }
         Some(Outcome::Unfit { why, answers }) => {
             report::say(format_args!(
-                "gnoma: no answer fits the schema of --json-schema ({answers} tried); the last one: {why}"
+                "gnoma: no answer fits the JSON schema that is asked for ({answers} tried); the last one: {why}"
             ));
             Exit::Unfit
         }

@@ -138,6 +138,23 @@ async fn folders_that_cannot_be_trusted_are_named() {
 }
 
 #[tokio::test]
+async fn options_of_prompts_are_refused_by_commands_that_would_ignore_them() {
+    let world = World::new([]);
+    for (line, option) in [
+        (&["usage", "--model", "x"][..], "--model"),
+        (&["models", "--output-format", "json"], "--output-format"),
+        (&["--output-format", "json", "sessions", "list"], "--output-format"),
+        (&["doctor", "--max-turns", "3"], "--max-turns"),
+        (&["--continue", "models"], "--continue"),
+    ] {
+        let said = refused(&world, line).await;
+        assert!(said.contains(&format!("takes no {option}")), "{line:?}: {said}");
+    }
+    let run = world.run(&["config", "show", "--model", "x"]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+}
+
+#[tokio::test]
 async fn addresses_of_servers_are_told_from_programs() {
     let world = World::new([]);
     let said = refused(&world, &["mcp", "add", "z", "ftp://x"]).await;
@@ -151,6 +168,12 @@ async fn addresses_of_servers_are_told_from_programs() {
     assert!(text.contains("url = \"http://localhost:9000/mcp\""), "{text}");
     let said = refused(&world, &["mcp", "add", "q", "x"]).await;
     assert!(said.contains("`gnoma mcp remove q` removes it"), "{said}");
+    for line in [&["-e", "K=v", "--", "npx", "thing"][..], &["-s", "user", "npx"]] {
+        let said = refused(&world, &[&["mcp", "add", "db"][..], line].concat()).await;
+        assert!(said.contains("gnoma mcp add --env KEY=VALUE db -- PROGRAM"), "{said}");
+    }
+    let said = refused(&world, &["mcp", "add", "db", "npx -y thing"]).await;
+    assert!(said.contains("`gnoma mcp add db -- npx -y thing`"), "{said}");
     let said = refused(&world, &["mcp", "add", "bad name", "x"]).await;
     assert!(said.contains("`bad name` cannot be a server's name"), "{said}");
 }
@@ -221,6 +244,8 @@ async fn other_mistakes_say_what_to_write() {
         (&["sessions", "import", "e.jsonl"], "e.jsonl` is empty"),
         (&["sessions", "import", ".", "--from", "opencode"], "looked for opencode's `.json` files"),
         (&["--thinking", "high", "hi"], "--thinking takes off, adaptive or a number of tokens"),
+        (&["--thinking", "-5", "hi"], "--thinking takes off, adaptive or a number of tokens"),
+        (&["serve", "--http", "4666"], "write it like 127.0.0.1:4666"),
         (&["--model", "", "hi"], "--model is empty"),
         (&["--json-schema", "", "hi"], "--json-schema is empty"),
         (&["--max-turns", "0", "hi"], "must be 1 or more"),

@@ -115,7 +115,11 @@ async fn an_untrusted_project_runs_nothing_and_offers_no_skills() {
     assert_eq!(world.server.requests().len(), 0, "{run:?}");
     assert!(run.err.contains("`/x` (.claude/commands/x.md), but you have not trusted"), "{run:?}");
     assert!(!crate::support::exists(world.project.path(), "ran.txt"));
-    assert!(run.err.contains("gnoma trust") && run.err.contains("has 1 skill that"), "{run:?}");
+    assert!(run.code == Some(2) && run.err.contains("gnoma trust"), "{run:?}");
+    let run = world.run(&["--output-format", "json", "/x", "now"]).await;
+    assert!(run.code == Some(2) && run.out.contains("\"is_error\":true"), "{run:?}");
+    let told = world.run(&["hi"]).await;
+    assert!(told.err.contains("has 1 skill that"), "{told:?}");
     let trusted = world.run(&["trust", "--yes"]).await;
     assert!(trusted.out.contains(".claude/skills/pdf/SKILL.md"), "{trusted:?}");
     world.run(&["hello"]).await;

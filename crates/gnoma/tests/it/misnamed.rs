@@ -80,6 +80,44 @@ async fn doctor_marks_what_does_not_work() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn protections_that_name_what_does_not_exist_are_told() {
+    let world = two_models();
+    world.configure(
+        "[tools]\nshell = \"/nosuch/sh\"\n[[permission.rules]]\nrule = \"Edit\"\naction = \"deny\"\n\
+         [[permission.rules]]\nrule = \"mcp__git__push\"\naction = \"deny\"\n\
+         [[hooks]]\nevent = \"pre_tool_use\"\ntool_pattern = \"Bash\"\nexec = \"exit 2\"\n\
+         [[security.actions]]\nprovider = \"tst\"\naction = \"block\"\n\
+         [[router.rules]]\npin = \"tst/*\"\n",
+    );
+    let run = world.run(&["hi"]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let doctor = world.run(&["doctor"]).await.out;
+    for part in [
+        "no tool has the name `Edit`; did you mean `fs.edit`?",
+        "no tool has the name `Bash`; did you mean `bash`?",
+        "there is no program `/nosuch/sh`",
+        "`[[security.actions]] provider = \"tst\"`: no provider has the name `tst`",
+        "`[[router.rules]] pin = \"tst/*\"",
+    ] {
+        assert!(run.err.contains(part) && doctor.contains(part), "{part}: {run:?} {doctor}");
+    }
+    assert!(!run.err.contains("mcp__"), "{run:?}");
+    world.configure("[[permission.rules]]\nrule = \"bash(rm:*)\"\naction = \"deny\"\n");
+    let run = world.run(&["hi"]).await;
+    assert_eq!(run.code, Some(2), "{run:?}");
+    assert!(run.err.contains("write `bash(rm *)`"), "{run:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn doctor_marks_an_arm_that_its_provider_does_not_list() {
+    let world = two_models();
+    world.configure("[[arms]]\nid = \"test/m2x\"\n[[arms]]\nid = \"test/m2\"\n");
+    let doctor = world.run(&["doctor"]).await.out;
+    let told = "`test/m2x` may be chosen, but `test` does not list it; did you mean `test/m2`?";
+    assert!(doctor.contains(told) && doctor.matches("may be chosen").count() == 1, "{doctor}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_setting_for_a_provider_that_does_not_exist_is_told_once() {
     let world = two_models();
     world.configure("[provider.api_keys]\ntst = \"abc\"\n");

@@ -144,4 +144,6 @@ async fn json_and_yaml_that_people_write_are_read() {
     let sent = world.sent();
     assert!(sent.contains("Begins below: so") && sent.contains("No: end"), "{run:?}");
     assert!(run.err.contains("c/SKILL.md"), "{run:?}");
+    let run = world.run(&["/c now"]).await;
+    assert!(run.code == Some(2) && run.err.contains("`/c` was left out: "), "{run:?}");
 }

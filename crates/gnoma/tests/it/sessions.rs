@@ -55,6 +55,19 @@ async fn a_session_goes_on_where_it_ended() {
 }
 
 #[tokio::test]
+async fn a_title_is_looked_up_before_it_is_taken_for_a_prompt() {
+    let (world, id) = spoken("about apples", &["one", "two", "three"]).await;
+    world.run(&["about bananas"]).await;
+    let run = world.run(&["--resume", "about apples", "go on"]).await;
+    assert_eq!(run.out, "three\n", "{run:?}");
+    let texts: Vec<_> = world.last_request().into_iter().map(|(_, text)| text).collect();
+    assert_eq!(texts, ["about apples", "one", "go on"], "{id}");
+    let run = world.run(&["--resume", "about cherries", "go on"]).await;
+    assert_eq!(run.code, Some(2), "{run:?}");
+    assert!(run.err.contains("no session with the title `about cherries`"), "{run:?}");
+}
+
+#[tokio::test]
 async fn a_fork_goes_on_by_itself_from_anywhere() {
     let (world, id) = spoken("first", &["one", "two", "three"]).await;
     world.run(&["-c", "second"]).await;

@@ -32,6 +32,7 @@ async fn words_that_were_meant_as_a_command_cost_nothing() {
         &["upgrade"],
         &["--output-format", "json", "login"],
         &["/model", "gpt-5"],
+        &["/compact focus on x"],
         &["."],
     ];
     for line in lines {

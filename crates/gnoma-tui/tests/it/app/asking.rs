@@ -193,6 +193,8 @@ fn modes_are_cycled_and_the_dangerous_one_is_confirmed_once() {
     assert_eq!(scene.told(), [Request::SetMode { mode: PermissionMode::Bypass }]);
     scene.send("/permission sometimes");
     assert!(scene.live().contains("unknown permission mode"));
+    scene.send("/permission Accept-Edits");
+    assert_eq!(scene.told(), [Request::SetMode { mode: PermissionMode::AcceptEdits }]);
 }
 
 #[test]

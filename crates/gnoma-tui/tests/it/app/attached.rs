@@ -47,6 +47,19 @@ fn a_window_that_comes_to_a_running_turn_shows_the_past_and_the_answer_under_way
 }
 
 #[test]
+fn a_session_that_closed_before_the_window_came_says_why_once() {
+    let mut scene = Scene::new();
+    scene.view = SessionView::new(SessionId::new("s2"), Epoch(4), None);
+    scene.view.info = info();
+    let text = "local: cannot connect".to_owned();
+    scene.unheard(Event::Notice { level: NoticeLevel::Warning, text });
+    scene.unheard(Event::State(SessionState::Closed)).catches_up();
+    let seen = scene.whole();
+    assert_eq!(seen.matches("local: cannot connect").count(), 1, "{seen}");
+    assert!(seen.contains("/clear to retry") && !seen.contains("/resume"), "{seen}");
+}
+
+#[test]
 fn a_window_that_fell_behind_shows_the_answer_under_way_once() {
     let mut scene = Scene::new();
     scene.running("go").event(round(1)).event(text("One, two, "));

@@ -575,6 +575,8 @@ fn login_can_be_left_and_removes_providers() {
     assert_eq!(scene.requests(), std::slice::from_ref(&removal));
     scene.send("/login remove").keys("enter");
     assert!(scene.requests().contains(&removal));
+    scene.send("/login nosuch");
+    assert!(scene.live().contains("Unknown provider `nosuch`"), "{}", scene.live());
 }
 
 #[test]

@@ -3,7 +3,6 @@
 use gnoma_core::{
     ToolResult,
     plan::{PlanStep, StepStatus},
-    session::NoticeLevel,
 };
 
 use super::*;

@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use super::guarded;
+use super::{guarded, is_home_setting};
 
 /// Files that the rules of a session keep from being read or changed unasked, by absolute paths.
 pub trait RuledPaths: fmt::Debug + Send + Sync {
@@ -43,6 +43,7 @@ impl LocalPlaces {
             guarded(path, &self.homes)
                 .or_else(|| self.own.iter().any(|own| path.starts_with(own)).then_some(OWN_FILES))
                 .or_else(|| is_program(path, &self.programs).then_some(PROGRAM_FOLDER))
+                .or_else(|| is_home_setting(path, &self.homes).then_some(HOME_SETTINGS))
                 .or_else(|| is_ruled.then_some(RULED))
         })
     }
@@ -52,6 +53,8 @@ impl LocalPlaces {
 pub const OWN_FILES: &str = "gnoma's own files";
 /// What a file is that a rule keeps from being changed unasked, as the end of a sentence.
 const RULED: &str = "which a rule denies or asks about";
+/// What a setting of the home is, as the end of a sentence.
+pub const HOME_SETTINGS: &str = "where your programs look for their settings";
 /// What a folder of programs is, as the end of a sentence.
 pub const PROGRAM_FOLDER: &str = "which decides what your programs are";
 
@@ -87,10 +90,12 @@ mod tests {
             "/srv/tools",
             "/srv/tools/run",
             "/home/ada/.config/fish/config.fish",
+            "/home/ada/.config/x",
+            "/home/ada/.psqlrc",
         ] {
             assert!(local.guarded(Path::new(path)).is_some(), "{path}");
         }
-        for path in ["/state/copy/share/x", "/srv/tools/data/x", "/srv", "/home/ada/.config/x"] {
+        for path in ["/state/copy/share/x", "/srv/tools/data/x", "/srv", "/home/ada/work/.psqlrc"] {
             assert_eq!(local.guarded(Path::new(path)), None, "{path}");
         }
     }

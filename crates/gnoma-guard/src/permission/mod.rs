@@ -15,6 +15,7 @@ mod file;
 mod host;
 mod looking;
 mod machine;
+mod metadata;
 pub(crate) mod meet;
 mod opinion;
 mod paths;

@@ -78,6 +78,22 @@ pub(crate) struct Concern {
 /// Weighs one touch of one place.
 pub(crate) fn weigh(touch: FileAccess, spot: &JudgedPath, world: &World<'_>) -> Concern {
     let (gravity, remark) = grade(touch, spot, world);
+    describe(touch, spot, gravity, remark, world)
+}
+
+/// Weighs that name, size and dates of one place are shown.
+pub(crate) fn weigh_metadata(spot: &JudgedPath, world: &World<'_>) -> Concern {
+    let (gravity, remark) = grade_of_reading(None, spot, world);
+    describe(FileAccess::Read, spot, gravity, remark, world)
+}
+
+fn describe(
+    touch: FileAccess,
+    spot: &JudgedPath,
+    gravity: Severity,
+    remark: Option<&'static str>,
+    world: &World<'_>,
+) -> Concern {
     let mut what = format!("{} `{}`", touch.verb(), spot.shown(world));
     if let Some(target) = spot.target(world) {
         what.push_str(&format!(", which leads to `{target}`"));
@@ -98,12 +114,22 @@ fn grade(
         return (Severity::Plain, None);
     }
     match touch {
-        FileAccess::Read => match readable_secret(spot, world) {
-            Some(kind) => (Severity::Secret, Some(kind)),
-            None if is_private(spot, world) => (Severity::Outside, Some(outside(spot, world))),
-            None => (Severity::Plain, None),
-        },
+        FileAccess::Read => grade_of_reading(readable_secret(spot, world), spot, world),
         FileAccess::Write | FileAccess::Delete => changed(touch, spot, world),
+    }
+}
+
+fn grade_of_reading(
+    secret: Option<&'static str>,
+    spot: &JudgedPath,
+    world: &World<'_>,
+) -> (Severity, Option<&'static str>) {
+    match secret {
+        Some(kind) => (Severity::Secret, Some(kind)),
+        None if !spot.is_sink() && is_private(spot, world) => {
+            (Severity::Outside, Some(outside(spot, world)))
+        }
+        None => (Severity::Plain, None),
     }
 }
 

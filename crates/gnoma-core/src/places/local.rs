@@ -43,9 +43,15 @@ impl LocalPlaces {
             guarded(path, &self.homes)
                 .or_else(|| self.own.iter().any(|own| path.starts_with(own)).then_some(OWN_FILES))
                 .or_else(|| is_program(path, &self.programs).then_some(PROGRAM_FOLDER))
-                .or_else(|| is_home_setting(path, &self.homes).then_some(HOME_SETTINGS))
+                .or_else(|| self.is_home_setting(path).then_some(HOME_SETTINGS))
                 .or_else(|| is_ruled.then_some(RULED))
         })
+    }
+
+    /// Whether programs may read the path when they start. A copy is none of their places wherever it lies.
+    fn is_home_setting(&self, path: &Path) -> bool {
+        let is_copy = self.copies.iter().any(|(copy, _)| path.starts_with(copy));
+        !is_copy && is_home_setting(path, &self.homes)
     }
 }
 
@@ -80,7 +86,10 @@ mod tests {
             homes: vec!["/home/ada".into()],
             own: vec!["/home/ada/.config/gnoma".into()],
             programs: vec!["/srv/tools".into()],
-            copies: vec![("/state/copy".into(), "/home/ada/.local".into())],
+            copies: vec![
+                ("/state/copy".into(), "/home/ada/.local".into()),
+                ("/home/ada/.cache/copy".into(), "/home/ada".into()),
+            ],
             rules: None,
         };
         for path in [
@@ -92,10 +101,17 @@ mod tests {
             "/home/ada/.config/fish/config.fish",
             "/home/ada/.config/x",
             "/home/ada/.psqlrc",
+            "/home/ada/.cache/copy/.psqlrc",
         ] {
             assert!(local.guarded(Path::new(path)).is_some(), "{path}");
         }
-        for path in ["/state/copy/share/x", "/srv/tools/data/x", "/srv", "/home/ada/work/.psqlrc"] {
+        for path in [
+            "/state/copy/share/x",
+            "/home/ada/.cache/copy/work/x",
+            "/srv/tools/data/x",
+            "/srv",
+            "/home/ada/work/.psqlrc",
+        ] {
             assert_eq!(local.guarded(Path::new(path)), None, "{path}");
         }
     }

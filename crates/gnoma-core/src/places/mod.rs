@@ -138,8 +138,8 @@ pub fn is_home_setting<P: AsRef<Path>>(path: &Path, homes: &[P]) -> bool {
     homes.iter().any(|home| {
         let below = path.strip_prefix(home.as_ref()).ok();
         let first = below.and_then(|below| below.components().next());
-        let is_dotted =
-            first.is_some_and(|name| name.as_os_str().as_encoded_bytes().starts_with(b"."));
+        let is_dotted = matches!(first, Some(Component::Normal(name))
+            if name.as_encoded_bytes().starts_with(b"."));
         is_dotted && !below.is_some_and(is_plain_at_home)
     })
 }

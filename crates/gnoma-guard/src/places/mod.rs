@@ -226,17 +226,20 @@ fn guarded(spot: &JudgedPath, world: &World<'_>) -> Option<&'static str> {
         .or_else(|| is_system(spot, world).then_some("part of the system"))
 }
 
-/// Whether the home itself is worked on. Elsewhere its settings are outside the workspace.
+/// Whether the home itself is worked on, or a copy of it. Elsewhere its settings are outside the workspace.
 fn works_at_home(world: &World<'_>) -> bool {
-    homes(world).iter().any(|home| world.roots.iter().any(|root| home.starts_with(root)))
+    let copied = world.copies.iter().map(|(_, original)| original);
+    let worked_on: Vec<_> = world.roots.iter().chain(copied).collect();
+    homes(world).iter().any(|home| worked_on.iter().any(|folder| home.starts_with(folder)))
 }
 
-/// What begins with a dot directly in the home, or a pattern could name, apart from caches and work.
+/// What begins with a dot directly in the home, or a pattern could name, apart from caches, work and copies.
 fn home_setting(spot: &JudgedPath, world: &World<'_>) -> Option<&'static str> {
     let homes = homes(world);
     let is_plain = |form: &PathForm| {
         let below = homes.iter().find_map(|home| form.path.strip_prefix(home).ok());
-        below.is_some_and(|below| is_plain_at_home(below) && !may_expand(below))
+        let is_copy = world.copies.iter().any(|(copy, _)| form.path.starts_with(copy));
+        below.is_some_and(|below| (is_copy || is_plain_at_home(below)) && !may_expand(below))
     };
     let is_setting =
         |form: &PathForm| form.is_at(tables::home_settings(), &homes) && !is_plain(form);

@@ -104,14 +104,19 @@ fn begins_setting(text: &[u8], name: &Range<usize>) -> bool {
     is_section && words.iter().all(is_word)
 }
 
-/// Whether the characters alone say that it is a password: all four kinds, signs more than once.
+/// Whether the characters alone say that it is a password: all four kinds, and between them a sign that joins no
+/// words and no names.
 pub(super) fn is_strong(value: &[u8]) -> bool {
     let count = |kind: fn(&u8) -> bool| value.iter().filter(|byte| kind(byte)).count();
+    let outer = |byte: &&u8| byte.is_ascii_punctuation();
+    let start = value.iter().take_while(outer).count();
+    let end = value.len() - value.iter().rev().take_while(outer).count();
+    let joins_nothing = |byte: &u8| byte.is_ascii_punctuation() && !b"._-:/".contains(byte);
     value.len() >= MIN_STRONG_BYTES
+        && value.get(start..end).is_some_and(|inner| inner.iter().any(joins_nothing))
         && count(u8::is_ascii_lowercase) > 0
         && count(u8::is_ascii_uppercase) > 0
         && count(u8::is_ascii_digit) > 0
-        && count(u8::is_ascii_punctuation) > 1
 }
 
 /// Calls, indexes, templates, references and patterns.

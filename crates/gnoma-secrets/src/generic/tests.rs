@@ -308,6 +308,10 @@ fn code_behind_the_name_of_a_password_is_no_setting() {
         "<h2>Password: requirements & limits</h2>",
         "password: process.env.DB_PASSWORD1||'',",
         "passwords = [Aa1(), Bb2()]",
+        "password=@DbPassword1",
+        "password: Settings.DB_PASS1",
+        "password: config.dbPass1!!",
+        "password = $config->dbPass12",
     ] {
         assert_nothing(line);
     }

@@ -93,6 +93,7 @@ fn passwords_behind_the_word_of_a_directive() {
     check("SetEnv DB_PASS ⟦Ro~@Wj=.C;kIUL;+⟧");
     check("SetEnv APP_PASSWORD \"⟦Rocket!k6In34⟧\"");
     check("enable password ⟦Kestrel*9xQ2⟧");
+    check("<server><username>ci</username><password>⟦Winter*iuXb243⟧</password></server>");
     check("# requirepass foobared\nrequirepass ${REDIS_PASSWORD}\nbindpw secret");
     check("the option requirepass sets the password\nrequirepass sets the password");
     check("SetEnv APP_ENV production\nSetEnv DB_PASS ${DB_PASS}");

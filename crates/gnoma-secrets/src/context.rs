@@ -8,6 +8,7 @@ mod address;
 mod codes;
 mod command;
 mod credential_file;
+mod directive;
 mod header;
 mod kubernetes;
 mod operand;
@@ -37,6 +38,7 @@ pub(crate) const PLACES: &[SecretContext] = &[
     credential_file::DOCKER_AUTH,
     credential_file::CONNECTION_STRING,
     command::PASSWORD_OPTION,
+    directive::DIRECTIVE,
     kubernetes::SECRET_DATA,
     prose::PASSWORD,
     prose::FOREIGN_PASSWORD,

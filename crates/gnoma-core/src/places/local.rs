@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use super::guarded;
+use super::{guarded, is_home_setting};
 
 /// Files that the rules of a session keep from being read or changed unasked, by absolute paths.
 pub trait RuledPaths: fmt::Debug + Send + Sync {
@@ -43,8 +43,15 @@ impl LocalPlaces {
             guarded(path, &self.homes)
                 .or_else(|| self.own.iter().any(|own| path.starts_with(own)).then_some(OWN_FILES))
                 .or_else(|| is_program(path, &self.programs).then_some(PROGRAM_FOLDER))
+                .or_else(|| self.is_home_setting(path).then_some(HOME_SETTINGS))
                 .or_else(|| is_ruled.then_some(RULED))
         })
+    }
+
+    /// Whether programs may read the path when they start. A copy is none of their places wherever it lies.
+    fn is_home_setting(&self, path: &Path) -> bool {
+        let is_copy = self.copies.iter().any(|(copy, _)| path.starts_with(copy));
+        !is_copy && is_home_setting(path, &self.homes)
     }
 }
 
@@ -52,6 +59,8 @@ impl LocalPlaces {
 pub const OWN_FILES: &str = "gnoma's own files";
 /// What a file is that a rule keeps from being changed unasked, as the end of a sentence.
 const RULED: &str = "which a rule denies or asks about";
+/// What a setting of the home is, as the end of a sentence.
+pub const HOME_SETTINGS: &str = "where your programs look for their settings";
 /// What a folder of programs is, as the end of a sentence.
 pub const PROGRAM_FOLDER: &str = "which decides what your programs are";
 
@@ -77,7 +86,10 @@ mod tests {
             homes: vec!["/home/ada".into()],
             own: vec!["/home/ada/.config/gnoma".into()],
             programs: vec!["/srv/tools".into()],
-            copies: vec![("/state/copy".into(), "/home/ada/.local".into())],
+            copies: vec![
+                ("/state/copy".into(), "/home/ada/.local".into()),
+                ("/home/ada/.cache/copy".into(), "/home/ada".into()),
+            ],
             rules: None,
         };
         for path in [
@@ -87,10 +99,19 @@ mod tests {
             "/srv/tools",
             "/srv/tools/run",
             "/home/ada/.config/fish/config.fish",
+            "/home/ada/.config/x",
+            "/home/ada/.psqlrc",
+            "/home/ada/.cache/copy/.psqlrc",
         ] {
             assert!(local.guarded(Path::new(path)).is_some(), "{path}");
         }
-        for path in ["/state/copy/share/x", "/srv/tools/data/x", "/srv", "/home/ada/.config/x"] {
+        for path in [
+            "/state/copy/share/x",
+            "/home/ada/.cache/copy/work/x",
+            "/srv/tools/data/x",
+            "/srv",
+            "/home/ada/work/.psqlrc",
+        ] {
             assert_eq!(local.guarded(Path::new(path)), None, "{path}");
         }
     }

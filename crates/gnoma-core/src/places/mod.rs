@@ -21,12 +21,14 @@ use std::{
 use crate::glob::matches;
 
 pub use group::{Group, SecretVisibility, WriteProtection};
-pub use local::{LocalPlaces, OWN_FILES, PROGRAM_FOLDER, RuledPaths, is_program, original};
+pub use local::{
+    HOME_SETTINGS, LocalPlaces, OWN_FILES, PROGRAM_FOLDER, RuledPaths, is_program, original,
+};
 pub use rebuilt::{CACHE_MARK, REBUILT_FOLDERS, is_output_beside};
 pub use shape::{NameShape, name_shape};
 pub use table::{
     CACHES, CACHES_BY_VARIABLE, CONFIGURED_BY_VARIABLE, EXAMPLES, GUARDED, PROGRAMS, SECRETS,
-    SHOWN_AT_HOME, TOOL_CHAINS,
+    SHOWN_AT_HOME, TOOL_CHAINS, WORKED_ON_AT_HOME,
 };
 
 /// Whether these entries make a folder a repository of git by itself, whatever it is called, or what several of them
@@ -106,7 +108,7 @@ pub fn secret(path: &Path) -> Option<Secret> {
         return Some(Secret { kind, sight: SecretVisibility::NotForReading });
     }
     // A copy holds what the original does.
-    *last = shape::original_of(last)?;
+    *last = shape::numbered_original_of(last)?;
     let is_example = names.last().is_some_and(is_example);
     PLACES.find(&names, path.has_root()).filter(|_| !is_example).copied()
 }
@@ -127,6 +129,25 @@ pub fn guarded<P: AsRef<Path>>(path: &Path, homes: &[P]) -> Option<&'static str>
         LazyLock::new(|| PreparedPlaces::new(GUARDED, |group| group.kind));
     let homes: Vec<_> = homes.iter().map(|home| names(home.as_ref())).collect();
     PLACES.find_from(&names(path), path.has_root(), &homes).copied()
+}
+
+/// Whether programs of the person may read the absolute `path` when they start: what begins with a dot directly in a
+/// home, with all below it, apart from caches and folders that people work in.
+#[must_use]
+pub fn is_home_setting<P: AsRef<Path>>(path: &Path, homes: &[P]) -> bool {
+    homes.iter().any(|home| {
+        let below = path.strip_prefix(home.as_ref()).ok();
+        let first = below.and_then(|below| below.components().next());
+        let is_dotted = matches!(first, Some(Component::Normal(name))
+            if name.as_encoded_bytes().starts_with(b"."));
+        is_dotted && !below.is_some_and(is_plain_at_home)
+    })
+}
+
+/// Whether a path below the home is in a folder with a dot that holds no settings.
+#[must_use]
+pub fn is_plain_at_home(below: &Path) -> bool {
+    CACHES.iter().chain(WORKED_ON_AT_HOME).any(|folder| below.starts_with(folder))
 }
 
 fn names(path: &Path) -> Vec<String> {
@@ -258,6 +279,38 @@ mod tests {
             ("/run/secrets/db/password", Some("secrets of the system")),
             ("Library/Application Support/Firefox/a", Some("a browser's profile")),
             ("service-account-prod.json", Some("stored credentials")),
+            (".env copy", Some("an environment file")),
+            (".env (copy)", Some("an environment file")),
+            (".env2", Some("an environment file")),
+            (".env_prod", Some("an environment file")),
+            (".env-prod", Some("an environment file")),
+            (".env_example", None),
+            (".env-sample", None),
+            (".flaskenv", Some("an environment file")),
+            (".vault_pass", Some("stored credentials")),
+            ("vault_pass.txt", Some("stored credentials")),
+            ("private.asc", Some("a key file")),
+            ("server.key.1", Some("a key file")),
+            ("terraform.tfstate.3.backup", Some("stored credentials")),
+            ("ssh_host_ed25519_key", Some("keys of ssh")),
+            ("accessKeys.csv", Some("stored credentials")),
+            ("ada_accessKeys.csv", Some("stored credentials")),
+            ("rootkey.csv", Some("stored credentials")),
+            ("kubeconfig.yaml", Some("stored credentials")),
+            ("storageState.json", Some("stored credentials")),
+            ("playwright/.auth/user.json", Some("stored credentials")),
+            ("Default/Login Data", Some("a browser's profile")),
+            ("key4.db", Some("a browser's profile")),
+            ("rclone.conf", Some("stored credentials")),
+            (".sentryclirc", Some("stored credentials")),
+            ("old.kdb", Some("a key file")),
+            ("export.1pux", Some("a key file")),
+            ("settings.py", None),
+            ("settings.xml", None),
+            ("signature.asc", None),
+            ("admin.conf", None),
+            ("env.d.ts", None),
+            ("libssl.so.3", None),
             ("environment.rs", None),
             ("", None),
         ] {
@@ -283,6 +336,14 @@ mod tests {
             ("src/config.toml", false),
             ("sitecustomize.py", true),
             ("vscode/a", false),
+            ("mise.local.toml", true),
+            (".mise.local.toml", true),
+            (".agent/rules/a.md", true),
+            (".aiassistant/rules/a.md", true),
+            (".augment-guidelines", true),
+            (".agent/plan.md", false),
+            (".github/workflows/ci.yml", false),
+            (".gitlab-ci.yml", false),
         ] {
             assert_eq!(guarded::<&str>(Path::new(path), &[]).is_some(), is_guarded, "{path}");
         }
@@ -305,6 +366,27 @@ mod tests {
         ] {
             let found = guarded(Path::new(path), &["/home/ada"]);
             assert_eq!(found.is_some(), is_guarded, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_has_a_dot_at_home_is_a_setting_but_for_caches_and_work() {
+        for (path, is_setting) in [
+            ("/home/ada/.psqlrc", true),
+            ("/home/ada/.forward", true),
+            ("/home/ada/.config/emacs/init.el", true),
+            ("/home/ada/.config/Code/User/tasks.json", true),
+            ("/home/ada/.ipython/profile_default/startup/a.py", true),
+            ("/home/ada/.cache/prompt.zsh", true),
+            ("/home/ada/.cargo/registry/a", false),
+            ("/home/ada/.local/share/app/data", false),
+            ("/home/ada/.dotfiles/vim", false),
+            ("/home/ada/work/.config/x", false),
+            ("/home/adam/.psqlrc", false),
+            ("/home/ada", false),
+            (".psqlrc", false),
+        ] {
+            assert_eq!(is_home_setting(Path::new(path), &["/home/ada"]), is_setting, "{path}");
         }
     }
 

@@ -2,7 +2,7 @@
 //! in the name, accounts of services.
 
 /// Ends that editors, people and programs give to a copy of a file.
-const COPY_ENDS: [&str; 18] = [
+const COPY_ENDS: [&str; 22] = [
     "~",
     ".bak",
     "_bak",
@@ -17,11 +17,17 @@ const COPY_ENDS: [&str; 18] = [
     ".save",
     ".sav",
     ".copy",
+    " copy",
+    "_copy",
+    "-copy",
+    " (copy)",
     ".prev",
     ".disabled",
     ".swp",
     ".swo",
 ];
+/// Longest number of a copy.
+const MAX_NUMBER_DIGITS: usize = 3;
 /// Most ends of one name that are taken off.
 const MAX_ENDS: usize = 3;
 /// Kinds of keys that ssh names its files for.
@@ -94,12 +100,36 @@ pub enum NameShape {
 
 /// The name without the ends of a copy; `None` where it has none. In lower case.
 pub(super) fn original_of(name: &str) -> Option<String> {
+    without_ends(name, |rest| COPY_ENDS.iter().find_map(|end| rest.strip_suffix(end)))
+}
+
+/// The name without the ends of a copy and the number of one, as in `.env2`, `server.key.1`, `.env copy 2`; `None`
+/// where it has neither. In lower case.
+pub(super) fn numbered_original_of(name: &str) -> Option<String> {
+    without_ends(name, |rest| {
+        COPY_ENDS.iter().find_map(|end| rest.strip_suffix(end)).or_else(|| without_number(rest))
+    })
+}
+
+fn without_ends<'n>(name: &'n str, shorten: impl Fn(&'n str) -> Option<&'n str>) -> Option<String> {
     let mut rest = name;
     for _ in 0..MAX_ENDS {
-        let shorter = COPY_ENDS.iter().find_map(|end| rest.strip_suffix(end));
-        rest = shorter.filter(|rest| !rest.is_empty()).unwrap_or(rest);
+        rest = shorten(rest).filter(|rest| !rest.is_empty()).unwrap_or(rest);
     }
     (rest != name).then(|| rest.to_owned())
+}
+
+/// Without `.1`, ` 2`, ` (3)`, and of an environment file without digits right behind its name.
+fn without_number(name: &str) -> Option<&str> {
+    let open = name.strip_suffix(')').unwrap_or(name);
+    let rest = open.trim_end_matches(|letter: char| letter.is_ascii_digit());
+    if rest.len() == open.len() || open.len() - rest.len() > MAX_NUMBER_DIGITS {
+        return None;
+    }
+    if open.len() < name.len() {
+        return rest.strip_suffix(" (");
+    }
+    rest.strip_suffix(['.', ' ']).or_else(|| (rest == ".env").then_some(rest))
 }
 
 /// Reads the shape of a file's name; in lower case.
@@ -198,5 +228,21 @@ mod tests {
         assert_eq!(original_of(".env.bak"), Some(".env".to_owned()));
         assert_eq!(original_of("server.key.old~"), Some("server.key".to_owned()));
         assert_eq!(original_of("bak"), None);
+        for (name, original) in [
+            (".env2", Some(".env")),
+            (".env copy", Some(".env")),
+            (".env copy 2", Some(".env")),
+            (".env (copy)", Some(".env")),
+            (".env (1)", Some(".env")),
+            ("server.key.1", Some("server.key")),
+            ("terraform.tfstate.12.backup", Some("terraform.tfstate")),
+            ("id_rsa.20260101", None),
+            ("report2", None),
+            ("2", None),
+            (".1", None),
+            (" (1)", None),
+        ] {
+            assert_eq!(numbered_original_of(name).as_deref(), original, "{name}");
+        }
     }
 }

@@ -7,7 +7,7 @@ pub const SECRETS: &[Group<SecretVisibility>] = &[
     Group {
         kind: "an environment file",
         walls: SecretVisibility::NotForReading,
-        names: ".env .env.* *.env .envrc .dev.vars",
+        names: ".env .env.* .env_* .env-* .env?copy* .env?(*) .env1 .env2 .env3 *.env .envrc .flaskenv .dev.vars",
     },
     Group {
         kind: "keys of ssh",
@@ -17,8 +17,9 @@ pub const SECRETS: &[Group<SecretVisibility>] = &[
     Group {
         kind: "a key file",
         walls: SecretVisibility::NotForReading,
-        names: "*.pem *.key *.p8 *.p12 *.pfx *.jks *.keystore *.ppk *.kdbx *.agekey *.keytab \
-                wallet.dat",
+        names: "*.pem *.key *.p8 *.p12 *.pfx *.jks *.keystore *.ppk *.kdb *.kdbx *.1pux *.agekey \
+                *.keytab private.asc *private-key.asc *private_key.asc *secret-key.asc *secret_key.asc \
+                secret.asc wallet.dat",
     },
     Group {
         kind: "stored credentials",
@@ -42,7 +43,11 @@ pub const SECRETS: &[Group<SecretVisibility>] = &[
         walls: SecretVisibility::NotForReading,
         names: ".npmrc .htpasswd .aws/config kubeconfig .terraformrc .m2/settings.xml \
                 .m2/settings-security.xml .gradle/gradle.properties .bundle/config \
-                .nuget/NuGet.Config .claude.json credentials credentials.json credentials.yml \
+                .nuget/NuGet.Config .claude.json .dockerconfigjson .sentryclirc .netlify/state.json \
+                .vault_pass .vault_pass.* .vault-pass .vault_password .vault_password.* vault_pass \
+                vault_pass.txt vault-pass.txt vault_password.txt rclone.conf accessKeys.csv *_accessKeys.csv \
+                rootkey.csv kubeconfig.yaml kubeconfig.yml *.kubeconfig storageState.json \
+                playwright/.auth/ credentials credentials.json credentials.yml \
                 credentials.yaml credentials.toml client_secret*.json service-account*.json \
                 service_account*.json application_default_credentials.json secrets.json \
                 secrets.yml secrets.yaml secrets.toml secret.json secret.yml secret.yaml \
@@ -87,6 +92,12 @@ pub const SECRETS: &[Group<SecretVisibility>] = &[
                 /etc/NetworkManager/system-connections/ /etc/wpa_supplicant/ /etc/openvpn/ \
                 /etc/kubernetes/admin.conf /etc/rancher/ /run/secrets/ /var/run/secrets/ \
                 /run/credentials/ /var/lib/kubelet/ /var/lib/docker/ /Library/Keychains/",
+    },
+    Group { kind: "keys of ssh", walls: SecretVisibility::NotForReading, names: "ssh_host_*_key" },
+    Group {
+        kind: "a browser's profile",
+        walls: SecretVisibility::NotForReading,
+        names: "Login?Data key3.db key4.db",
     },
     Group {
         kind: "memory and environment of a process",
@@ -183,7 +194,8 @@ pub const GUARDED: &[Group<WriteProtection>] = &[
         kind: "which a tool obeys on every run",
         walls: WriteProtection::Never,
         names: ".cargo/config .cargo/config.toml rust-toolchain rust-toolchain.toml .mvn/ mvnw mvnw.cmd \
-                gradle/wrapper/ gradlew gradlew.bat .mise.toml mise.toml .mise/ .config/mise/ .rtx.toml \
+                gradle/wrapper/ gradlew gradlew.bat .mise.toml mise.toml \
+                .mise.local.toml mise.local.toml .mise/ .config/mise/ .rtx.toml \
                 .tool-versions .asdfrc .rvmrc .yarnrc .yarnrc.yml .yarn/releases/ .yarn/plugins/ \
                 .pnpmfile.cjs bunfig.toml .bazeliskrc .pdbrc sitecustomize.py usercustomize.py",
     },
@@ -206,7 +218,8 @@ pub const GUARDED: &[Group<WriteProtection>] = &[
         kind: "rules of a coding agent",
         walls: WriteProtection::Present,
         names: ".cursorrules .clinerules/ .windsurfrules .roorules .roorules-* .kilocoderules .goosehints \
-                .rules .roomodes .github/copilot-instructions.md",
+                .rules .roomodes .agent/rules/ .aiassistant/rules/ .augment-guidelines \
+                .github/copilot-instructions.md",
     },
     // Version control changes those with the rest of a checkout.
     Group {
@@ -254,6 +267,12 @@ pub const EXAMPLES: &[&str] = &[
     ".env.dist",
     ".env.defaults",
     ".env.schema",
+    ".env?example",
+    ".env?sample",
+    ".env?template",
+    ".env?dist",
+    ".env?defaults",
+    ".env?schema",
     "example.env",
     "sample.env",
     "template.env",
@@ -304,6 +323,9 @@ pub const CACHES: &[&str] = &[
     ".m2/repository",
     ".nuget/packages",
 ];
+
+/// Folders of the home with a dot that hold data, programs that [`GUARDED`] knows, and what people work on.
+pub const WORKED_ON_AT_HOME: &[&str] = &[".local", ".dotfiles", ".worktrees"];
 
 /// Folders of the home with programs and libraries that were installed: everybody's to read, and
 /// nobody's to write.

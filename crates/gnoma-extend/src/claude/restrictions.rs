@@ -49,6 +49,10 @@ pub fn restricting_rules(theirs: &str, project: &Path) -> Result<Vec<String>, Ru
         ("Agent" | "Task", Some(inside)) => Ok(vec![format!("agent({inside})")]),
         ("Skill", Some(inside)) => Ok(vec![format!("skill({})", skill(inside))]),
         ("WebFetch", Some(inside)) => Ok(vec![format!("web({})", host(inside))]),
+        // There a `*` at the beginning stands for any text of the line, here for the rest of its word.
+        ("Bash", Some(inside)) if is_open_at_start(inside) => {
+            our_rules(&format!("Bash(* {inside})"))
+        }
         _ => our_rules(theirs),
     }
 }
@@ -201,6 +205,12 @@ fn from_root(path: &Path) -> Option<String> {
     Some(real.to_str()?.to_owned())
 }
 
+/// `*deploy*`: neither `* --force`, whose `*` is a word of its own, nor `**`.
+fn is_open_at_start(inside: &str) -> bool {
+    let rest = inside.strip_prefix('*').map(|rest| rest.trim_start_matches('*'));
+    rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with([' ', ':']))
+}
+
 /// The name of a skill, without the arguments that may follow.
 fn skill(inside: &str) -> &str {
     let name = inside.strip_suffix(":*").unwrap_or(inside);
@@ -226,6 +236,9 @@ mod tests {
         for (theirs, ours) in [
             ("Bash(npm run test:*)", "bash(npm run test *)"),
             ("Bash(git push * --force)", "bash(git push * --force)"),
+            ("Bash(*deploy*)", "bash(* *deploy*)"),
+            ("Bash(*deploy:*)", "bash(* *deploy *)"),
+            ("Bash(* --force)", "bash(* --force)"),
             ("Read(./secrets/**)", "fs.read(secrets/**) fs.read(/p/secrets/**)"),
             ("Read(~/.ssh/**)", "fs.read(~/.ssh/**)"),
             ("Read($HOME/.aws)", "fs.read(~/.aws)"),
@@ -248,6 +261,7 @@ mod tests {
             ("Edit", "fs.edit fs.write"),
             ("NotebookEdit", "fs.write(**/*.ipynb)"),
             ("WebFetch(domain:evil.example)", "web(evil.example)"),
+            ("WebFetch(domain:*.example)", "web(*.example)"),
             ("WebFetch(https://u@evil.example:80/x)", "web(evil.example)"),
             ("WebFetch", "web"),
             ("WebSearch", ""),

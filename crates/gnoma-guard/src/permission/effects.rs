@@ -4,7 +4,7 @@ use gnoma_core::{home, tool::MachineView};
 use gnoma_shell::{Effect, FilePlace, Invocation, Risk};
 
 pub(super) use super::words::program_of;
-use super::{World, looking, machine, one_line};
+use super::{World, looking, machine, metadata, one_line};
 use crate::places::{
     self, Concern, FileAccess, JudgedPath, MAX_PATH_BYTES, Severity, without_dots,
 };
@@ -89,7 +89,9 @@ impl CommandEffect {
 
 /// The effects of a command, in the order of its effects.
 pub(super) fn of(command: &Invocation, world: &World<'_>) -> Vec<CommandEffect> {
-    let mut effects: Vec<_> = command.effects.iter().map(|effect| weigh(effect, world)).collect();
+    let is_metadata = metadata::is_all(command);
+    let weigh = |effect| weigh(effect, is_metadata, world);
+    let mut effects: Vec<_> = command.effects.iter().map(weigh).collect();
     if let Some(place) = crooked_path(command, world) {
         effects.push(unclear(
             format!("goes through a link and back up in `{place}`"),
@@ -174,7 +176,8 @@ fn outside_only() -> CommandEffect {
     CommandEffect { effect, worry, spot: None, harmless: false, asks_outside: true }
 }
 
-fn weigh(effect: &Effect, world: &World<'_>) -> CommandEffect {
+/// Weighs one effect; of a file that is read only to show its metadata if `is_metadata`.
+fn weigh(effect: &Effect, is_metadata: bool, world: &World<'_>) -> CommandEffect {
     let (touch, place) = match effect {
         Effect::Read(place) => (FileAccess::Read, place),
         Effect::Write(place) => (FileAccess::Write, place),
@@ -192,12 +195,31 @@ fn weigh(effect: &Effect, world: &World<'_>) -> CommandEffect {
         FilePlace::Pattern { base, pattern } => JudgedPath::pattern(base, pattern, world),
         FilePlace::Unknown(text) => return nowhere(effect, touch, text),
     };
-    let worry = places::weigh(touch, &spot, world);
+    let is_look = is_metadata && touch == FileAccess::Read;
+    let worry = if is_look && !shows_secret_folder(place, world) {
+        places::weigh_metadata(&spot, world)
+    } else {
+        places::weigh(touch, &spot, world)
+    };
     let is_kept = touch != FileAccess::Read && !spot.is_sink();
     let harmless =
         worry.gravity == Severity::Plain && (!is_kept || places::is_own_temporary(&spot, world));
     let spot = Some((touch, spot));
     CommandEffect { effect: effect.clone(), worry, spot, harmless, asks_outside: false }
+}
+
+/// Whether a place is, or a pattern could name, a folder of secrets, whose names say something themselves.
+fn shows_secret_folder(place: &FilePlace, world: &World<'_>) -> bool {
+    /// No rule about the end of a path is about this name.
+    const INSIDE: &str = "\u{1}";
+    let inside = match place {
+        FilePlace::Path(path) => JudgedPath::path(&path.join(INSIDE), world),
+        FilePlace::Pattern { base, pattern } => {
+            JudgedPath::pattern(base, &format!("{pattern}/{INSIDE}"), world)
+        }
+        FilePlace::Unknown(_) => return true,
+    };
+    places::secret(&inside, world).is_some()
 }
 
 /// A place that only running would show. To delete there is a question in every mode.

@@ -15,9 +15,12 @@ pub struct HostPattern {
 }
 
 impl HostPattern {
+    /// Reads a host as it is in a rule. With `is_open`, for rules that never allow, `*.` may stand before a domain of
+    /// one part.
+    ///
     /// # Errors
     /// Why `text` names no host.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str, is_open: bool) -> Result<Self, String> {
         let (name, below) = match text.strip_prefix("*.") {
             Some(name) => (name, true),
             None => (text, false),
@@ -25,14 +28,14 @@ impl HostPattern {
         let host = plain_host(name).ok_or(
             "it needs a host such as `example.com` or `*.example.com`, without scheme, port or path",
         )?;
-        if below && !host.contains('.') {
+        if below && !is_open && !host.contains('.') {
             return Err("`*.` needs a domain of at least two parts after it".to_owned());
         }
         Ok(Self { host, below })
     }
 
     pub(crate) fn exactly(host: &str) -> Option<Self> {
-        Self::parse(host).ok().filter(|pattern| !pattern.below && pattern.host == host)
+        Self::parse(host, false).ok().filter(|pattern| !pattern.below && pattern.host == host)
     }
 
     /// Whether the rule is about exactly this host.
@@ -40,9 +43,10 @@ impl HostPattern {
         if self.below { self.is_above(host) } else { self.host == host }
     }
 
-    /// Whether a rule that forbids is about it: also about everything below a host.
+    /// Whether a rule that forbids is about it, however it is written: also about everything below a host.
     pub(crate) fn touches(&self, host: &str) -> bool {
-        (!self.below && self.host == host) || self.is_above(host)
+        let host = resolved_spelling(host);
+        (!self.below && self.host == host) || self.is_above(&host)
     }
 
     fn is_above(&self, host: &str) -> bool {
@@ -65,6 +69,24 @@ impl fmt::Display for HostPattern {
         }
         f.write_str(&self.host)
     }
+}
+
+/// A host as programs look it up: without escapes, in lower case, with ASCII dots and none at its end.
+fn resolved_spelling(host: &str) -> String {
+    let mut bytes = Vec::with_capacity(host.len());
+    let mut rest = host.as_bytes();
+    while let Some((byte, after)) = rest.split_first() {
+        let pair = after.get(..2).filter(|_| *byte == b'%');
+        let escape = pair
+            .filter(|pair| pair.iter().all(u8::is_ascii_hexdigit))
+            .and_then(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok());
+        bytes.push(escape.unwrap_or(*byte));
+        rest = if escape.is_some() { after.get(2..).unwrap_or_default() } else { after };
+    }
+    let text = String::from_utf8_lossy(&bytes).to_lowercase();
+    // IDNA takes these for dots.
+    let text = text.replace(['\u{3002}', '\u{ff0e}', '\u{ff61}'], ".");
+    text.trim_end_matches('.').to_owned()
 }
 
 /// The host of a web address; `None` where readers could differ about it.
@@ -119,10 +141,10 @@ mod tests {
 
     #[test]
     fn allowing_is_exact_and_forbidding_reaches_below() {
-        let host = HostPattern::parse("example.com").unwrap();
+        let host = HostPattern::parse("example.com", false).unwrap();
         assert!(host.covers("example.com") && !host.covers("www.example.com"));
         assert!(host.touches("www.example.com") && !host.touches("notexample.com"));
-        let below = HostPattern::parse("*.example.com").unwrap();
+        let below = HostPattern::parse("*.example.com", false).unwrap();
         assert!(below.covers("a.b.example.com") && !below.covers("example.com"));
         assert!(!below.covers("evilexample.com"));
     }
@@ -130,7 +152,30 @@ mod tests {
     #[test]
     fn a_pattern_is_a_host() {
         for text in ["", "*", "*.com", "https://example.com", "example.com/x", "a.*.com", "a b"] {
-            assert!(HostPattern::parse(text).is_err(), "{text}");
+            assert!(HostPattern::parse(text, false).is_err(), "{text}");
         }
+        assert!(HostPattern::parse("*", true).is_err());
+    }
+
+    #[test]
+    fn forbidding_is_about_a_host_however_it_is_written() {
+        let rule = HostPattern::parse("Evil.example", true).unwrap();
+        for host in [
+            "evil.example",
+            "EVIL.example",
+            "evil.example.",
+            "evil%2Eexample",
+            "%65vil.example",
+            "evil\u{3002}example",
+            "a.EVIL.example.",
+        ] {
+            assert!(rule.touches(host), "{host}");
+        }
+        for host in ["evil.example.com", "notevil.example", "evil%2", "evil%zzexample", ""] {
+            assert!(!rule.touches(host), "{host}");
+        }
+        let below = HostPattern::parse("*.example", true).unwrap();
+        assert!(below.touches("a.Example") && !below.touches("example"));
+        assert!(HostPattern::parse("*.example", false).is_err());
     }
 }

@@ -16,6 +16,7 @@ mod host;
 mod looking;
 mod machine;
 pub(crate) mod meet;
+mod metadata;
 mod opinion;
 mod paths;
 mod processes;

@@ -199,7 +199,7 @@ impl Subject {
             "agent" | "skill" => {
                 Err("a rule about single agents or skills can deny or ask, not allow".to_owned())
             }
-            "web" => HostPattern::parse(body).map(Self::Host),
+            "web" => HostPattern::parse(body, is_open).map(Self::Host),
             "mcp" => mcp(body),
             tool if tool.starts_with("fs.") => {
                 Ok(Self::Path { path: PathPattern::parse(body)?, tool: name })

@@ -228,6 +228,29 @@ fn of_gnomas_own_files_skills_alone_may_be_read_and_none_be_changed() {
     });
 }
 
+#[test]
+fn settings_of_a_home_that_is_worked_on_are_guarded() {
+    let is_guarded = |root: &str, path: &str| {
+        in_world(|world| {
+            let world = &World { roots: &[PathBuf::from(root)], ..*world };
+            guarded(&JudgedPath::pattern(Path::new("/home/ada"), path, world), world).is_some()
+        })
+    };
+    for path in [
+        "/home/ada/.psqlrc",
+        "/home/ada/.config/sway/config",
+        "/home/ada/.ipython/profile_default/startup/a.py",
+        "/home/ada/[.]psqlrc",
+        "/home/ada/.local/{x,../.psqlrc}",
+    ] {
+        assert!(is_guarded("/home/ada", path), "{path}");
+    }
+    for path in ["/home/ada/notes.md", "/home/ada/work/.x/y", "/home/ada/.npm/_cacache/a"] {
+        assert!(!is_guarded("/home/ada", path), "{path}");
+    }
+    assert!(!is_guarded("/home/ada/.own", "/home/ada/.own/main.rs"));
+}
+
 fn in_world<T>(look: impl FnOnce(&World<'_>) -> T) -> T {
     look(&World {
         cwd: Path::new("/home/ada/work"),
@@ -300,7 +323,8 @@ proptest! {
         let local = LocalPlaces { homes: vec!["/home/ada".into()], ..LocalPlaces::default() };
         let by_name = |world: &World<'_>| {
             let path = JudgedPath::path(&path, world);
-            path.forms().find_map(|form| super::named(form, super::tables::guarded(), world))
+            let named = |form| super::named(form, super::tables::guarded(), world);
+            path.forms().find_map(named).or_else(|| super::home_setting(&path, world))
         };
         prop_assert_eq!(in_world(by_name), local.guarded(&path), "{:?}", path);
     }

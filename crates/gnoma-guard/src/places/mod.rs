@@ -13,7 +13,9 @@ mod tables;
 
 use std::path::{Path, PathBuf};
 
-use gnoma_core::places::{CACHES, EXAMPLES, OWN_FILES, PROGRAM_FOLDER, TOOL_CHAINS};
+use gnoma_core::places::{
+    CACHES, EXAMPLES, HOME_SETTINGS, OWN_FILES, PROGRAM_FOLDER, TOOL_CHAINS, is_plain_at_home,
+};
 
 pub(crate) use spot::{JudgedPath, without_dots};
 
@@ -76,6 +78,22 @@ pub(crate) struct Concern {
 /// Weighs one touch of one place.
 pub(crate) fn weigh(touch: FileAccess, spot: &JudgedPath, world: &World<'_>) -> Concern {
     let (gravity, remark) = grade(touch, spot, world);
+    describe(touch, spot, gravity, remark, world)
+}
+
+/// Weighs that name, size and dates of one place are shown.
+pub(crate) fn weigh_metadata(spot: &JudgedPath, world: &World<'_>) -> Concern {
+    let (gravity, remark) = grade_of_reading(None, spot, world);
+    describe(FileAccess::Read, spot, gravity, remark, world)
+}
+
+fn describe(
+    touch: FileAccess,
+    spot: &JudgedPath,
+    gravity: Severity,
+    remark: Option<&'static str>,
+    world: &World<'_>,
+) -> Concern {
     let mut what = format!("{} `{}`", touch.verb(), spot.shown(world));
     if let Some(target) = spot.target(world) {
         what.push_str(&format!(", which leads to `{target}`"));
@@ -96,12 +114,22 @@ fn grade(
         return (Severity::Plain, None);
     }
     match touch {
-        FileAccess::Read => match readable_secret(spot, world) {
-            Some(kind) => (Severity::Secret, Some(kind)),
-            None if is_private(spot, world) => (Severity::Outside, Some(outside(spot, world))),
-            None => (Severity::Plain, None),
-        },
+        FileAccess::Read => grade_of_reading(readable_secret(spot, world), spot, world),
         FileAccess::Write | FileAccess::Delete => changed(touch, spot, world),
+    }
+}
+
+fn grade_of_reading(
+    secret: Option<&'static str>,
+    spot: &JudgedPath,
+    world: &World<'_>,
+) -> (Severity, Option<&'static str>) {
+    match secret {
+        Some(kind) => (Severity::Secret, Some(kind)),
+        None if !spot.is_sink() && is_private(spot, world) => {
+            (Severity::Outside, Some(outside(spot, world)))
+        }
+        None => (Severity::Plain, None),
     }
 }
 
@@ -193,8 +221,29 @@ fn guarded(spot: &JudgedPath, world: &World<'_>) -> Option<&'static str> {
         .or_else(|| is_own(spot, world).then_some(OWN_FILES))
         .or_else(|| spot.forms().find_map(by_name))
         .or_else(|| spot.forms().any(|form| is_program(form, world)).then_some(PROGRAM_FOLDER))
+        .or_else(|| works_at_home(world).then(|| home_setting(spot, world)).flatten())
         .or_else(|| in_repository(spot, world).then_some("inside git's own folder"))
         .or_else(|| is_system(spot, world).then_some("part of the system"))
+}
+
+/// Whether the home itself is worked on, or a copy of it. Elsewhere its settings are outside the workspace.
+fn works_at_home(world: &World<'_>) -> bool {
+    let copied = world.copies.iter().map(|(_, original)| original);
+    let worked_on: Vec<_> = world.roots.iter().chain(copied).collect();
+    homes(world).iter().any(|home| worked_on.iter().any(|folder| home.starts_with(folder)))
+}
+
+/// What begins with a dot directly in the home, or a pattern could name, apart from caches, work and copies.
+fn home_setting(spot: &JudgedPath, world: &World<'_>) -> Option<&'static str> {
+    let homes = homes(world);
+    let is_plain = |form: &PathForm| {
+        let below = homes.iter().find_map(|home| form.path.strip_prefix(home).ok());
+        let is_copy = world.copies.iter().any(|(copy, _)| form.path.starts_with(copy));
+        below.is_some_and(|below| (is_copy || is_plain_at_home(below)) && !may_expand(below))
+    };
+    let is_setting =
+        |form: &PathForm| form.is_at(tables::home_settings(), &homes) && !is_plain(form);
+    spot.forms().any(is_setting).then_some(HOME_SETTINGS)
 }
 
 /// Whether it is a folder of programs or right in one, or a pattern could name one.
@@ -256,12 +305,17 @@ fn is_own(spot: &JudgedPath, world: &World<'_>) -> bool {
 /// Whether it is among the skills there, however it is reached: they may be read like other files of a
 /// person. What a shell would expand may be elsewhere.
 fn is_skill(spot: &JudgedPath, world: &World<'_>) -> bool {
-    const EXPANDED: [char; 9] = ['*', '?', '[', ']', '{', '}', '$', '`', '!'];
     let folders: Vec<_> = own_folders(world).iter().map(|folder| folder.join("skills")).collect();
     spot.forms().all(|form| {
         let rest = folders.iter().find_map(|folder| form.path.strip_prefix(folder).ok());
-        rest.is_some_and(|rest| !rest.to_string_lossy().contains(EXPANDED))
+        rest.is_some_and(|rest| !may_expand(rest))
     })
+}
+
+/// Whether a shell could make something else of it.
+fn may_expand(path: &Path) -> bool {
+    const EXPANDED: [char; 9] = ['*', '?', '[', ']', '{', '}', '$', '`', '!'];
+    path.to_string_lossy().contains(EXPANDED)
 }
 
 /// The program's own folders, as they are written and with links followed.

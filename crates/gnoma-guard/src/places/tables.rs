@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use gnoma_core::places::{GUARDED, Group, SECRETS};
+use gnoma_core::places::{GUARDED, Group, HOME_SETTINGS, SECRETS};
 
 use super::name::Name;
 use crate::permission::meet::Dialect;
@@ -37,6 +37,12 @@ pub(super) fn secrets() -> &'static [SensitivePlace] {
 pub(super) fn guarded() -> &'static [SensitivePlace] {
     static PLACES: LazyLock<Vec<SensitivePlace>> = LazyLock::new(|| places(GUARDED));
     &PLACES
+}
+
+/// Everything with a dot directly in the home.
+pub(super) fn home_settings() -> &'static SensitivePlace {
+    static PLACE: LazyLock<SensitivePlace> = LazyLock::new(|| place(HOME_SETTINGS, "~/.*/"));
+    &PLACE
 }
 
 fn places<W>(groups: &[Group<W>]) -> Vec<SensitivePlace> {

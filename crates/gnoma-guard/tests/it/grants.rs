@@ -158,6 +158,8 @@ fn files_of_a_copy_are_guarded_like_those_of_the_original() {
         let desk = desk().copy_of(&format!("{HOME}/{of}"));
         assert_eq!(desk.says(&format!("fs.write {file}")), "ask", "{of} {file}");
         assert_eq!(desk.says(&format!("bash echo x > {file}")), "ask", "{of} {file}");
+        let rc = if matches!(of, "" | ".nvm") { "ask" } else { "allow" };
+        assert_eq!(desk.says("fs.write .psqlrc"), rc, "{of}");
         let plain = if of == ".nvm" { "ask" } else { "allow" };
         assert_eq!(desk.says("fs.write share/x"), plain, "{of}");
     }

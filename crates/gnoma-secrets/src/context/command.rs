@@ -85,6 +85,8 @@ const OPTIONS: &[(&str, &str, PasswordForm)] = &[
     ("lftp", "-u", PasswordForm::After(b',')),
 ];
 
+/// Long options that people write with one dash.
+const LONG_OPTIONS: [&[u8]; 4] = [b"-password", b"-port", b"-prompt", b"-protocol"];
 /// Arguments of one command that are looked at.
 const MAX_ARGUMENTS: usize = 64;
 /// Longest argument.
@@ -111,11 +113,30 @@ fn password_option(text: &[u8], hit: Range<usize>, found: SpanSink) {
         };
         if let Some(form) = option.take() {
             take_value(form, value, word.clone(), found);
+        } else if let Some(quoted) = attached_quote(text, program, &word) {
+            if text.get(quoted.clone()).is_some_and(is_password) {
+                found(quoted.clone());
+            }
+            at = after_word(text, &quoted);
+            continue;
         } else {
             option = open_option(program, value, word.clone(), found);
         }
         at = after_word(text, &word);
     }
+}
+
+/// What stands between quotes right behind an option that holds its password: `-p'X'`.
+fn attached_quote(text: &[u8], program: &[u8], word: &Range<usize>) -> Option<Range<usize>> {
+    let option = text.get(word.clone())?;
+    let holds_password = OPTIONS.iter().any(|(name, known, form)| {
+        matches!(form, PasswordForm::Attached)
+            && known.as_bytes() == option
+            && starts_with_ignoring_case(program, name)
+    });
+    let quote = text.get(word.end).filter(|byte| matches!(byte, b'"' | b'\''))?;
+    let quoted = word_at(text, word.end, MAX_ARGUMENT_BYTES);
+    (holds_password && text.get(quoted.end) == Some(quote)).then_some(quoted)
 }
 
 /// What the word promises about the next one; a password in the word itself is taken at once.
@@ -130,7 +151,7 @@ fn open_option(
         let Some(rest) = word.strip_prefix(option.as_bytes()) else { continue };
         match form {
             PasswordForm::Next | PasswordForm::After(_) if rest.is_empty() => return Some(form),
-            PasswordForm::Attached if is_password(rest) => {
+            PasswordForm::Attached if is_password(rest) && !LONG_OPTIONS.contains(&word) => {
                 found(span.end - rest.len()..span.end);
                 return None;
             }

@@ -87,3 +87,13 @@ pub(super) fn is_uuid(value: &[u8]) -> bool {
             if DASHES.contains(&at) { *byte == b'-' } else { byte.is_ascii_hexdigit() }
         })
 }
+
+/// `01HQZX3V6W8K9M2N4P5R7S9T0V`: a time and a number in the digits of Crockford, which name a thing.
+pub(super) fn is_ulid(value: &[u8]) -> bool {
+    let is_digit = |byte: &u8| {
+        (byte.is_ascii_digit() || byte.is_ascii_uppercase())
+            && !matches!(byte, b'I' | b'L' | b'O' | b'U')
+    };
+    // The years until 2080 begin so.
+    value.len() == 26 && value.starts_with(b"01") && value.iter().all(is_digit)
+}

@@ -9,6 +9,8 @@ use super::place::NamedValue;
 const MAX_KEY_BYTES: usize = 26;
 /// How far the element or the object that the key stands in is looked at, on each side.
 const REACH: usize = 200;
+/// Attributes of elements that hold such keys, with or without the element around them.
+const DATA_NAMES: [&[u8]; 4] = [b"data-key", b"data-row-key", b"data-item-key", b"data-node-key"];
 /// Names beside a key of something that is shown.
 const SIBLINGS: [&[u8]; 12] = [
     b"children",
@@ -29,20 +31,26 @@ const SIBLINGS: [&[u8]; 12] = [
 pub(super) fn is_list_key(text: &[u8], place: &NamedValue) -> bool {
     let Some(name) = text.get(place.name.clone()) else { return false };
     let is_short = place.value.len() <= MAX_KEY_BYTES;
-    let name = name.to_ascii_lowercase();
-    let name = name.strip_prefix(b"data-").or(name.strip_prefix(b"_")).unwrap_or(&name);
-    if !is_short || place.rule != "key" || name != b"key" {
+    if !is_short || !matches!(place.rule, "key" | "high-entropy") {
         return false;
     }
-    let start = place.name.start.saturating_sub(REACH);
-    let before = text.get(start..place.name.start).unwrap_or_default();
+    let name = name.to_ascii_lowercase();
+    if DATA_NAMES.contains(&name.as_slice()) {
+        return true;
+    }
+    if name.strip_prefix(b"_").unwrap_or(&name) != b"key" {
+        return false;
+    }
+    let before = text.get(..place.name.start).unwrap_or_default();
     let end = text.len().min(place.value.end + REACH);
     let behind = text.get(place.value.end..end).unwrap_or_default();
-    is_attribute(before) || has_sibling(before, behind)
+    let near = before.get(before.len().saturating_sub(REACH)..).unwrap_or_default();
+    is_attribute(before) || has_sibling(near, behind)
 }
 
-/// Whether a tag is open: `<Row `, `<li class="x" `.
-fn is_attribute(before: &[u8]) -> bool {
+/// Whether a tag is open at the end of `before`: `<Row `, `<li class="x" `.
+pub(super) fn is_attribute(before: &[u8]) -> bool {
+    let before = before.get(before.len().saturating_sub(REACH)..).unwrap_or_default();
     let Some(open) = memchr::memrchr2(b'<', b'>', before) else { return false };
     let is_open = before.get(open) == Some(&b'<');
     // `<add key="…" value="…"/>` is a setting.

@@ -14,6 +14,7 @@ mod names;
 pub(crate) mod place;
 mod placeholder;
 mod runs;
+mod setting;
 
 use std::ops::Range;
 
@@ -77,8 +78,12 @@ fn judge(text: &[u8], place: &NamedValue) -> Option<SecretCandidate> {
     if reading.is_plain_words() {
         return None;
     }
-    let features = features::describe(text, place, &reading);
-    let is_secret = model::is_secret(&features, place)
+    let is_strong = place.is_setting && setting::is_strong(value);
+    let is_likely = is_strong || {
+        let features = features::describe(text, place, &reading);
+        model::is_secret(&features, place)
+    };
+    let is_secret = is_likely
         && !placeholder::is_placeholder(value)
         && !placeholder::is_public(value, place.rule)
         && !list_key::is_list_key(text, place);

@@ -5,11 +5,15 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use super::cursor::{back, is_name_byte, is_uuid};
+use super::cursor::{back, is_name_byte, is_ulid, is_uuid};
+use super::list_key::is_attribute;
 use super::place::{self, Binding, NamedValue, Operator};
+use super::setting;
 
 /// Longer names are data.
 const MAX_NAME_BYTES: usize = 64;
+/// Longest name of a resource up to a name in it.
+const MAX_ARN_BYTES: usize = 128;
 /// String arguments of one call that are looked at.
 const MAX_ARGUMENTS: usize = 3;
 /// Longer words are none that is known.
@@ -165,6 +169,7 @@ fn name_around(text: &[u8], start: usize, end: usize) -> Range<usize> {
 }
 
 fn each_bound(text: &[u8], name: Range<usize>, take: &mut dyn FnMut(&NamedValue)) {
+    take_setting(text, &name, take);
     let Some(first) = place::bound_after(text, name.end) else { return };
     let is_call = first.operator == Operator::Call && first.quote.is_some();
     let written = text.get(name.clone()).unwrap_or_default();
@@ -173,8 +178,10 @@ fn each_bound(text: &[u8], name: Range<usize>, take: &mut dyn FnMut(&NamedValue)
     let Some(rule) = words.rule().or_else(|| takes_password().then_some("password")) else {
         return;
     };
-    let is_id = words.ends_lowering && is_uuid(text.get(first.value.clone()).unwrap_or_default());
-    if is_id || is_coordinate(text, &name, &first) || is_public_in_text(text, &name) {
+    let value = text.get(first.value.clone()).unwrap_or_default();
+    let is_id = (words.ends_lowering && is_uuid(value)) || (rule == "auth" && is_ulid(value));
+    let is_elsewhere = is_coordinate(text, &name, &first) || is_in_arn(text, &name);
+    if is_id || is_nonce(text, &name) || is_elsewhere || is_public_in_text(text, &name) {
         return;
     }
     let mut argument_end = first.end;
@@ -183,6 +190,17 @@ fn each_bound(text: &[u8], name: Range<usize>, take: &mut dyn FnMut(&NamedValue)
         let Some(next) = place::next_argument(text, argument_end) else { return };
         argument_end = next.end;
         take(&place_of(name.clone(), next, argument, rule));
+    }
+}
+
+/// The value of a password in a line of settings, which holds signs that end it in code.
+fn take_setting(text: &[u8], name: &Range<usize>, take: &mut dyn FnMut(&NamedValue)) {
+    let Some((value, operator)) = setting::value(text, name) else { return };
+    let words = NameWords::read(text.get(name.clone()).unwrap_or_default());
+    if words.password && words.ends_secret && words.rule() == Some("password") {
+        let binding = Binding { operator, end: value.end, value, quote: None };
+        let place = place_of(name.clone(), binding, 0, "password");
+        take(&NamedValue { is_setting: true, ..place });
     }
 }
 
@@ -210,6 +228,25 @@ fn is_coordinate(text: &[u8], name: &Range<usize>, bound: &Binding) -> bool {
         && bound.value.start == name.end + 1
 }
 
+/// `<script nonce="…">`: it is in the page that everybody gets.
+pub(super) fn is_nonce(text: &[u8], name: &Range<usize>) -> bool {
+    text.get(name.clone()) == Some(b"nonce")
+        && is_attribute(text.get(..name.start).unwrap_or_default())
+}
+
+/// `arn:aws:secretsmanager:eu-west-1:1234:secret:db-AbCdEf`: where a secret is kept, not what it is.
+fn is_in_arn(text: &[u8], name: &Range<usize>) -> bool {
+    let is_part =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b':' | b'-' | b'/' | b'_');
+    let before = text.get(..name.start).unwrap_or_default();
+    let start = if before.last() == Some(&b':') {
+        back(text, name.start, MAX_ARN_BYTES, is_part)
+    } else {
+        name.start
+    };
+    before.get(start..).is_some_and(|path| path.starts_with(b"arn:"))
+}
+
 fn ends_with(name: &[u8], ending: &[u8]) -> bool {
     name.len()
         .checked_sub(ending.len())
@@ -224,7 +261,7 @@ fn place_of(
     rule: &'static str,
 ) -> NamedValue {
     let Binding { operator, value, quote, .. } = binding;
-    NamedValue { name, value, operator, quote, argument, by_form: false, rule }
+    NamedValue { name, value, operator, quote, argument, is_setting: false, by_form: false, rule }
 }
 
 /// The words of a name, told apart by sense.

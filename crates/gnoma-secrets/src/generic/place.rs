@@ -33,6 +33,8 @@ pub(crate) struct NamedValue {
     pub(crate) quote: Option<u8>,
     /// Position among the arguments of a call.
     pub(crate) argument: usize,
+    /// The whole value of a password in a line of settings.
+    pub(crate) is_setting: bool,
     /// Found by its form, not by a key word.
     pub(crate) by_form: bool,
     /// What to report.
@@ -266,9 +268,13 @@ fn is_literal(cursor: &Cursor, value: &Range<usize>, quote: Option<u8>) -> bool 
         bytes.contains(&b' ') && matches!(bytes.last(), Some(b'?' | b'!' | b'.' | b':'));
     let is_expression =
         quote.is_none() && bytes.iter().any(|byte| matches!(byte, b'(' | b'[' | b'{'));
+    !(is_foreign || is_sentence || is_expression || has_own_rule(bytes))
+}
+
+/// Whether the bytes are a public key, a password hash, a key block or a web token.
+pub(super) fn has_own_rule(bytes: &[u8]) -> bool {
     let openings = [&b"eyJ"[..], b"-----BEGIN", b"ssh-", b"ecdsa-sha2-"];
-    let is_known = openings.iter().any(|opening| bytes.starts_with(opening));
-    !(is_foreign || is_sentence || is_expression || is_known || is_password_hash(bytes))
+    openings.iter().any(|opening| bytes.starts_with(opening)) || is_password_hash(bytes)
 }
 
 /// `$2b$12$...`, `$argon2id$...`: made to be kept where others may read it.

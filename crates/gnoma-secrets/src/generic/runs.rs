@@ -3,8 +3,8 @@
 //! Shorter runs need a name that says what they are. Runs that are plainly something else, such as
 //! numbers, words, hashes of known length and blobs, go no further.
 
-use super::cursor::{back, is_blank, is_name_byte, is_quote};
-use super::names::{NameWords, is_public_in_text};
+use super::cursor::{back, is_blank, is_name_byte, is_quote, is_ulid};
+use super::names::{NameWords, is_nonce, is_public_in_text};
 use super::place::{NamedValue, Operator};
 use crate::keywords::{self, MIN_RUN_BYTES};
 
@@ -12,6 +12,8 @@ use crate::keywords::{self, MIN_RUN_BYTES};
 const MAX_RUN_BYTES: usize = 200;
 /// `=` at the end of base64.
 const MAX_PADDING: usize = 2;
+/// How far before its key a record of DKIM begins.
+const MAX_DKIM_BYTES: usize = 512;
 /// Between name and run.
 const MAX_NAME_BYTES: usize = 48;
 
@@ -36,7 +38,11 @@ fn place_in(text: &[u8], start: usize, end: usize) -> Option<NamedValue> {
         return None;
     }
     let place = place_of(text, start, end);
-    let is_elsewhere = is_named_otherwise(text, &place) || fills_line(text, &place);
+    let is_elsewhere = is_named_otherwise(text, &place)
+        || fills_line(text, &place)
+        || is_in_dkim_record(text, &place)
+        || is_ulid(text.get(start..end)?)
+        || is_nonce(text, &place.name);
     (!is_elsewhere).then_some(place)
 }
 
@@ -112,6 +118,14 @@ fn is_named_otherwise(text: &[u8], place: &NamedValue) -> bool {
     words.ends_lowering || words.sealed || is_public_in_text(text, &place.name)
 }
 
+/// `v=DKIM1; k=rsa; p=MIGf…`: the public key of a mail server, also where a record of several texts goes on with it.
+fn is_in_dkim_record(text: &[u8], place: &NamedValue) -> bool {
+    let start = place.name.start.saturating_sub(MAX_DKIM_BYTES);
+    let before = text.get(start..place.name.start).unwrap_or_default();
+    let is_key = text.get(place.name.clone()).is_some_and(|name| matches!(name, b"p" | b""));
+    is_key && memchr::memmem::find(before, b"v=DKIM1").is_some()
+}
+
 /// A line of nothing else is part of a block: a certificate, a signature, a dump.
 fn fills_line(text: &[u8], place: &NamedValue) -> bool {
     let ends_line = |byte: Option<&u8>| matches!(byte, Some(b'\n' | b'\r'));
@@ -149,6 +163,7 @@ fn place_of(text: &[u8], start: usize, end: usize) -> NamedValue {
         operator,
         quote,
         argument: 0,
+        is_setting: false,
         by_form: true,
         rule: "high-entropy",
     }

@@ -271,3 +271,64 @@ fn keys_that_tell_entries_of_a_list_apart_stay() {
     assert_found("{ apiKey: \"k3J9xQ2mWv8tZb7wLq9f\", label: \"One\" }", "k3J9xQ2mWv8tZb7wLq9f");
     assert_found("<add key=\"ApiKey\" value=\"k3J9xQ2mWv8tZb7wLq9f\" />", "k3J9xQ2mWv8tZb7wLq9f");
 }
+
+#[test]
+fn a_password_without_quotes_goes_on_to_the_end_of_its_setting() {
+    for value in ["c1:[mx(LpQ$2$}yM", "r;iGp#58]WAm!dX3", "S=T6I{._aX%q:A2", "Rq7&xKd,5)mW|t"] {
+        for line in [
+            format!("password={value}\n"),
+            format!("spring.datasource.password = {value}\n"),
+            format!("mail:\n  user: bot\n  password: {value}\n"),
+            format!("A=b\r\nDB_PASSWORD={value}\r\n"),
+            format!("- MYSQL_ROOT_PASSWORD={value}\n"),
+            format!("admin_password: {value} # rotated in may\n"),
+            format!("2026-03-01 INFO starting with password={value}"),
+        ] {
+            assert_eq!(found(&line), [value], "{line}");
+        }
+        let element = format!("<dbPassword>{}</dbPassword>", value.replace('&', "+"));
+        assert_eq!(found(&element), [value.replace('&', "+")], "{element}");
+    }
+    assert_found("password=Wq7)xK&5dZm!&next=/home", "Wq7)xK&5dZm!");
+    assert_found("Password=Wq7)xK,5dZm!;Encrypt=true", "Wq7)xK,5dZm!");
+}
+
+#[test]
+fn code_behind_the_name_of_a_password_is_no_setting() {
+    for line in [
+        "if (password=getPass() && user) { login(user, password); }",
+        "let password=prompt.next(), user=name;",
+        "foo(password=hashed, user=name)",
+        "password=$(pass show db/Prod1)",
+        "DB_PASSWORD=${DB_PASSWORD:-Changeme1}",
+        "password = data.aws_ssm_parameter.Db1[0].value",
+        "const pass=a1&&B2||c3;",
+        "password: Option<String1>,",
+        "<password>${env.CI_PASSWORD1}</password>",
+        "<h2>Password: requirements & limits</h2>",
+        "password: process.env.DB_PASSWORD1||'',",
+        "passwords = [Aa1(), Bb2()]",
+        "password=@DbPassword1",
+        "password: Settings.DB_PASS1",
+        "password: config.dbPass1!!",
+        "password = $config->dbPass12",
+    ] {
+        assert_nothing(line);
+    }
+}
+
+#[test]
+fn what_names_a_thing_or_is_in_a_page_for_everybody_stays() {
+    for text in [
+        "secret_arn = arn:aws:secretsmanager:eu-west-1:123456789012:secret:db-AbCdEf",
+        "data-key=\"V1StGXR8_Z5jdHi6B-myT\"",
+        "<tr data-row-key=\"cwHVqK0HK1J3Q_B_Z2liq\" tabindex=0>",
+        "INFO session_id=01D9E16G9Y6SB05V3DVP36T7GH user=42 opened",
+        "<script nonce=\"EStrFnFxMEpvlMWlV4LSCI\">init()</script>",
+        "<style nonce=\"TB2mRW2h/PWoPEFHg3MtGQ==\">p{}</style>",
+        "v=DKIM1; h=sha256; k=ed25519; p=9naJE1V30ozXzIv8MkJfCOgW+m3JrHwwJxXY4mBYYcU=",
+    ] {
+        assert_nothing(text);
+    }
+    assert_found("session_id=f8Kq2Lw9ZtR4vXn7Pd3MbQ6s", "f8Kq2Lw9ZtR4vXn7Pd3MbQ6s");
+}

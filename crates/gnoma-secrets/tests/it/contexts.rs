@@ -85,6 +85,28 @@ fn passwords_without_an_option_or_a_name() {
 }
 
 #[test]
+fn passwords_behind_the_word_of_a_directive() {
+    check("port 6379\nrequirepass ⟦R1yHnG%A_3[cC&ye⟧\nmaxmemory 2gb");
+    check("masterauth ⟦Y<=P{(2hMqBgNjjN⟧");
+    check("127.0.0.1:6379> ok\nCONFIG SET requirepass ⟦q8;Zt|4x⟧");
+    check("binddn cn=ro,dc=corp\nbindpw ⟦Harbor)LmFg85⟧");
+    check("SetEnv DB_PASS ⟦Ro~@Wj=.C;kIUL;+⟧");
+    check("SetEnv APP_PASSWORD \"⟦Rocket!k6In34⟧\"");
+    check("enable password ⟦Kestrel*9xQ2⟧");
+    check("<server><username>ci</username><password>⟦Winter*iuXb243⟧</password></server>");
+    check("# requirepass foobared\nrequirepass ${REDIS_PASSWORD}\nbindpw secret");
+    check("the option requirepass sets the password\nrequirepass sets the password");
+    check("SetEnv APP_ENV production\nSetEnv DB_PASS ${DB_PASS}");
+}
+
+#[test]
+fn quotes_behind_an_option_for_a_password() {
+    check("$ mysql -uroot -p'⟦Mu1;Gqb:e@B;6v|%⟧' shop < dump.sql");
+    check("mysqldump -h db -u app -p\"⟦Sommer)mwgn73⟧\" shop > d.sql");
+    check("mysql -u root -p'$MYSQL_PWD' shop; mysql -p shop; mysql -port 3306");
+}
+
+#[test]
 fn keys_and_phrases_of_other_programs() {
     check(
         "Public-Lines: 1\nAAAAB3NzaC1yc2E=\nPrivate-Lines: 2\n⟦c2Vjcm9ldCBrZXkgbGluZXM\nbW9yZSBvZiBpdA==⟧\nPrivate-MAC: x",

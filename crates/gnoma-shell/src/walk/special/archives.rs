@@ -49,6 +49,9 @@ pub(super) fn tar(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFac
             walker.act(&here, role, operand, &mut facts);
         }
     }
+    if unpacks && to_output {
+        members(walker, call, &sorted.operands, &mut facts);
+    }
     if unpacks && !to_output {
         facts.at(Effect::Write, cwd.here());
         if sorted.has(&["P", "absolute-names"]) {
@@ -56,6 +59,25 @@ pub(super) fn tar(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFac
         }
     }
     facts
+}
+
+/// Members of an archive whose content is printed: what a file of that name would show.
+fn members(
+    walker: &mut Walker<'_>,
+    call: &ProgramCall<'_>,
+    names: &[Field],
+    facts: &mut CommandFacts,
+) {
+    let here = ProgramCall { cwd: walker.state.folders.clone(), ..*call };
+    for name in names {
+        // Names in an archive begin nowhere else.
+        let member = match name.known().map(|text| text.trim_start_matches('/')) {
+            Some(text) if text.contains(['*', '?', '[']) => Field::Pattern(text.to_owned()),
+            Some(text) => Field::Known(text.to_owned()),
+            None => name.clone(),
+        };
+        walker.act(&here, Role::Read, &member, facts);
+    }
 }
 
 /// `tar xf a` is `tar -x -f a`; each letter of the bundle that takes a value gets one of the next words.
@@ -106,6 +128,9 @@ pub(super) fn unzip(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandF
     if let Some(archive) = archive {
         let here = ProgramCall { cwd: walker.state.folders.clone(), ..*call };
         walker.act(&here, Role::Read, archive, &mut facts);
+    }
+    if call.sorted.has(&["p", "c"]) {
+        members(walker, call, call.sorted.operands.get(1..).unwrap_or_default(), &mut facts);
     }
     if !call.sorted.has(&["l", "p", "t", "v", "Z", "z", "c"]) {
         facts.at(Effect::Write, call.cwd.here());

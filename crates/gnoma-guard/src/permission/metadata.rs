@@ -1,0 +1,120 @@
+//! Which commands show names, sizes, dates and states of the files that they are given, and nothing that is in them.
+
+use gnoma_shell::Invocation;
+
+use super::words::program_of;
+
+/// Programs that show no content whatever their options are.
+const SHOWING_METADATA: [&str; 4] = ["dir", "ls", "stat", "vdir"];
+/// Options of `du` that read names from a file.
+const READING_OF_DU: [&str; 3] = ["-X", "--exclude-from", "--files0-from"];
+/// Commands of git that name files, each with the options that keep it so.
+const NAMING_OF_GIT: [(&str, &[&str]); 3] = [
+    ("check-ignore", &["-q", "-v", "-n", "--quiet", "--verbose", "--non-matching", "--no-index"]),
+    (
+        "ls-files",
+        &[
+            "-c",
+            "-d",
+            "-i",
+            "-m",
+            "-o",
+            "-s",
+            "-t",
+            "-u",
+            "-z",
+            "--cached",
+            "--deleted",
+            "--error-unmatch",
+            "--exclude-standard",
+            "--ignored",
+            "--modified",
+            "--others",
+            "--stage",
+            "--unmerged",
+        ],
+    ),
+    (
+        "status",
+        &[
+            "-b",
+            "-s",
+            "-sb",
+            "-z",
+            "--branch",
+            "--ignored",
+            "--long",
+            "--porcelain",
+            "--short",
+            "-uall",
+            "-uno",
+        ],
+    ),
+];
+
+/// Whether the files that a command names are looked at from outside alone.
+pub(super) fn is_all(command: &Invocation) -> bool {
+    let words: Option<Vec<&str>> = command.words.iter().map(Option::as_deref).collect();
+    let rest = words.as_deref().and_then(<[_]>::split_first).map(|(_, rest)| rest);
+    let options = |rest: &[&str], is_known: &dyn Fn(&str) -> bool| {
+        let before_dashes = rest.iter().take_while(|word| **word != "--");
+        before_dashes.filter(|word| word.starts_with('-')).all(|word| is_known(word))
+    };
+    match (program_of(command), rest) {
+        // A pattern is known to expand to names alone.
+        (program, _) if SHOWING_METADATA.contains(&program) => true,
+        ("du", Some(rest)) => {
+            options(rest, &|word| !READING_OF_DU.iter().any(|option| word.starts_with(option)))
+        }
+        ("git", Some([name, rest @ ..])) => NAMING_OF_GIT
+            .iter()
+            .find(|(known, _)| known == name)
+            .is_some_and(|(_, known)| options(rest, &|word| known.contains(&word))),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_shell::Risk;
+
+    use super::*;
+
+    #[test]
+    fn what_shows_content_is_no_look_from_outside() {
+        let is_all = |text: &str| {
+            is_all(&Invocation {
+                text: text.to_owned(),
+                words: text.split(' ').map(|word| Some(word.to_owned())).collect(),
+                cwd: None,
+                effects: Vec::new(),
+                risk: Risk::None,
+            })
+        };
+        for text in [
+            "ls -la .env",
+            "/bin/ls .env",
+            "stat -c %s .env",
+            "du -sh .env",
+            "git check-ignore -v .env",
+            "git ls-files --error-unmatch .env",
+            "git status --short -- .env",
+            "git status -- -v",
+        ] {
+            assert!(is_all(text), "{text}");
+        }
+        for text in [
+            "cat .env",
+            "du -X .env",
+            "du --files0-from=.env",
+            "git status -v .env",
+            "git ls-files -X .env",
+            "git -C x ls-files .env",
+            "git diff .env",
+            "git",
+            "file .env",
+        ] {
+            assert!(!is_all(text), "{text}");
+        }
+    }
+}

@@ -56,7 +56,8 @@ const MADE_TO_BE_SHOWN: [&str; 12] = [
     "test",
 ];
 /// The beginnings of private keys.
-const KEY_MARKS: [&str; 3] = ["PRIVATE KEY-----", "PuTTY-User-Key-File-", "AGE-SECRET-KEY-1"];
+const KEY_MARKS: [&str; 4] =
+    ["PRIVATE KEY BLOCK-----", "PRIVATE KEY-----", "PuTTY-User-Key-File-", "AGE-SECRET-KEY-1"];
 /// Settings that hold the key of an account, without quotes and marks between words, in lower case.
 const KEY_SETTINGS: [&str; 4] =
     ["awssecretaccesskey", "secretaccesskey", "privatekeyid", "clientsecret"];

@@ -177,7 +177,7 @@ fn may_hold_any(path: &Path, text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::BTreeMap, fs};
+    use std::fs;
 
     use gnoma_guard::secrets::ScannerOptions;
 

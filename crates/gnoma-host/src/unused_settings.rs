@@ -196,7 +196,7 @@ mod tests {
         std::fs::write(folder.path().join("config.toml"), text).unwrap();
         let sources = Sources { config_dir: folder.path().to_owned(), ..Sources::default() };
         let lowered = Lowered::from(gnoma_config::load(&sources).unwrap());
-        let (settings, actions) = (lowered.routing, lowered.guard.security.actions.clone());
+        let (settings, actions) = (lowered.routing, lowered.guard.security.actions);
         let place = settings.router.rules[0].place.clone();
         let meant = "did you mean `work`?";
         assert_eq!(

@@ -129,4 +129,16 @@ mod tests {
             assert!(!writes_tree(&words(line)), "{line}");
         }
     }
+
+    #[test]
+    fn commands_that_set_which_branch_follows_which_write_settings() {
+        for line in
+            ["git branch -D old", "git -C sub switch -c t --track main", "git remote add o ."]
+        {
+            assert!(writes_settings(&words(line)), "{line}");
+        }
+        for line in ["git log", "git commit -m x", "git pull --exec=x", "git $sub"] {
+            assert!(!writes_settings(&words(line)), "{line}");
+        }
+    }
 }

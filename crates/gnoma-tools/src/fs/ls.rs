@@ -82,8 +82,8 @@ fn entries(folder: &OwnedFd) -> io::Result<Vec<Listed>> {
     let listed = Dir::read_from(folder)?.filter_map(Result::ok).filter_map(|entry| {
         let name = entry.file_name().to_bytes();
         let is_folder = entry.file_type() == FileType::Directory;
-        let is_shown = !matches!(name, b"." | b"..") && !(is_folder && is_stand_in(folder, name));
-        is_shown.then(|| (!is_folder, name.to_vec()))
+        let is_left_out = matches!(name, b"." | b"..") || is_folder && is_stand_in(folder, name);
+        (!is_left_out).then(|| (!is_folder, name.to_vec()))
     });
     Ok(listed.take(MAX_SORTED).collect())
 }

@@ -295,6 +295,11 @@ try {
   await write(desk, "hear me");
   await desk.waitForSelector("#queue li");
   say(true, "what is said meanwhile waits", (await desk.textContent("#queue li span")).trim());
+  await desk.focus("#words");
+  await desk.keyboard.press("Escape");
+  await wait(300);
+  say(await desk.locator("#stop").isVisible() && !(await desk.textContent("#transcript")).includes("Stopped."), "Escape in a field stops no turn");
+  await desk.focus("#say");
   await desk.keyboard.press("Escape");
   await told(desk, "Stopped.");
   await idle(desk);

@@ -48,7 +48,7 @@ let sought = null;
 let live = [];
 const stored = new Map();
 let drawing = 0;
-let written = 0;
+let written = -Infinity;
 
 const say = (request) => ask(current, request);
 const canSteer = () => hello?.rights === "steer";
@@ -456,6 +456,7 @@ function home(why = "") {
 
 /** Sends what was written, in a new session where none is open; it is shown at once. */
 async function send(content) {
+  written = -Infinity;
   if (!current) {
     const session = await openNew(hello.folder);
     await ask(session, { send: { content } });

@@ -8,6 +8,9 @@ import { icon } from "./icons.js";
 import { markdown } from "./md.js";
 import { argumentsOf, inWords, reasonsOf, sentence } from "./words.js";
 
+/** A question of an elf, without the name of the mode that asks. */
+const withoutMode = (reason) => reason.replace(/: mode [a-z_]+: /, ": ");
+
 /** Keys that come this soon after a question were meant for what was there before. */
 const READY_MS = 700;
 
@@ -83,7 +86,7 @@ export class Questions {
     if (button && isReady && !button.disabled) {
       event.preventDefault();
       button.click();
-    } else if (event.key.length === 1 && event.key !== " " && event.target.matches?.(".question h2") && !(button && isReady)) {
+    } else if (event.key.length === 1 && !" ynarp".includes(event.key) && event.target.matches?.(".question h2")) {
       // What is written is meant for the message box.
       byId("say").focus();
     }
@@ -93,7 +96,7 @@ export class Questions {
     const { call, reason, preview, inquiry, during, notable, parts } = question;
     // What an elf asks says so itself, and shows all of the elf's call.
     const isOfElf = Boolean(during) && call.name === "elf.spawn";
-    const { mode, list } = reasonsOf(reason, call);
+    const { mode, list } = reasonsOf(withoutMode(reason), call);
     const isBad = !inquiry && (list.some((it) => it.isBad) || notable?.length > 0);
     const title = inquiry ? "The model asks you a question" : isOfElf ? "An elf needs your approval" : titleOf(question);
     const head = h("header", null, icon(inquiry ? "ask" : isBad ? "alert" : inWords(call).icon), h("h2", { tabindex: "-1" }, title), h("span", { class: "which" }), mode && h("span", { class: "mode", title: "Permission mode" }, h("span", { class: "sr" }, "Permission mode: "), mode));

@@ -40,7 +40,7 @@ export function argumentList(call, hasPreview = false) {
 
 /** A call in the conversation. */
 export class Card {
-  #output = ""; #result = null; #diff = null; #ms = null; #body; #image; #verb; #brief; #tally; #drawn = false; #live = null; #words; #actions;
+  #output = ""; #result = null; #diff = null; #ms = null; #body; #image; #verb; #brief; #tally; #drawn = false; #live = null; #words; #actions; #isDenied = false;
   /** `actions.output(id, from, max)` reads a result that was put aside; `actions.open(name)` shows an elf. */
   constructor(call, actions = {}) {
     this.call = call;
@@ -74,7 +74,8 @@ export class Card {
   /** Shows the end of its output while it runs. @param {string} output */
   progress(output) {
     this.#output = output;
-    if (this.isOver) return;
+    // Elfs have rows of their own while they work.
+    if (this.isOver || this.call.name === "elf.spawn") return;
     if (!this.#live) {
       this.#live = h("pre", { class: "live", tabindex: "0", "aria-label": "Output so far", dir: "ltr" });
       this.element.after(this.#live);
@@ -86,6 +87,12 @@ export class Card {
     if (isAtEnd) this.#live.scrollTop = this.#live.scrollHeight;
   }
 
+  /** Nobody approved it. */
+  denied() {
+    this.#isDenied = true;
+    if (this.isOver) this.#say("failed", "Denied:");
+  }
+
   /** @param {any} result @param {string | null} diffText @param {number | null} ms */
   ends(result, diffText = null, ms = null) {
     this.#live?.remove();
@@ -95,7 +102,7 @@ export class Card {
     // After a while only the call itself still says what it changed.
     this.#diff = diffText ?? this.#diff ?? (result.is_error ? null : diffOfCall(this.call));
     this.#ms = ms ?? this.#ms;
-    this.#say(result.is_error ? "failed" : "done", result.is_error ? this.#words.failed : this.#words.done);
+    this.#say(result.is_error ? "failed" : "done", this.#isDenied ? "Denied:" : result.is_error ? this.#words.failed : this.#words.done);
     const parts = [];
     if (this.#diff && !result.is_error) {
       const files = parse(this.#diff);

@@ -226,6 +226,22 @@ function drawn(rows, language, isSplit) {
   return out;
 }
 
+/** Draws rows in the place of a button, a part each frame, so that the page answers meanwhile. */
+function drawInSteps(button, rows, language, isSplit) {
+  button.disabled = true;
+  let at = 0;
+  const step = () => {
+    let end = Math.min(rows.length, at + MAX_LINES);
+    // What belongs together stays together where that is near.
+    for (let most = end + CHUNK; end < rows.length && end < most && rows[end].kind !== "same"; end++);
+    button.before(...drawn(rows.slice(at, end), language, isSplit));
+    at = end;
+    if (at < rows.length) requestAnimationFrame(step);
+    else button.remove();
+  };
+  step();
+}
+
 /** One file of a diff. `isSplit`: in two columns; `whole(file)` gives all of one that was cut. */
 export function fileElement(file, { isSplit = false, isOpen = true, isOnly = false, head = null, whole = null } = {}) {
   const language = languageOf(file.path);
@@ -238,13 +254,13 @@ export function fileElement(file, { isSplit = false, isOpen = true, isOnly = fal
     box.append(...file.notes.map((text) => h("p", { class: "note" }, text)), ...drawn(file.rows.slice(0, MAX_LINES), language, isSplit));
     const rest = file.rows.length - MAX_LINES;
     if (rest > 0) {
-      const more = h("button", { type: "button", class: "more", onclick: () => { more.replaceWith(...drawn(file.rows.slice(MAX_LINES), language, isSplit)); } }, `Show the other ${count(rest, "line")}`);
+      const more = h("button", { type: "button", class: "more", onclick: () => drawInSteps(more, file.rows.slice(MAX_LINES), language, isSplit) }, `Show the other ${count(rest, "line")}`);
       box.append(more);
     }
     if (file.cut) {
       const all = whole?.();
       const note = h("p", { class: "note" }, `${count(file.cut, "more line")} of this diff did not come with the question.`);
-      const more = all && h("button", { type: "button", class: "more", onclick: () => { note.remove(); more.replaceWith(...drawn(all.rows, language, false)); } }, `Show all ${count(all.rows.length, "line")} that would be written`);
+      const more = all && h("button", { type: "button", class: "more", onclick: () => { note.remove(); drawInSteps(more, all.rows, language, false); } }, `Show all ${count(all.rows.length, "line")} that would be written`);
       box.append(note, ...(more ? [more] : []));
     }
   };

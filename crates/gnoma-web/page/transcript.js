@@ -210,6 +210,7 @@ export class Transcript {
       case "tool_started": this.#card(event.call)?.starts(); break;
       case "tool_progress": this.#cards.get(event.call)?.progress(event.all); break;
       case "tool_ended": this.#ended(event); break;
+      case "permission_decided": if (!event.allowed) this.#cards.get(event.call)?.denied(); break;
       case "turn_ended":
         this.#note(kind, event, at, started);
         hear(ending(event.outcome) || "The turn is finished.");
@@ -404,7 +405,8 @@ export class Transcript {
         if (kind === "tool_ended") {
           const card = this.#cards.get(event.call.id);
           if (card) { card.ends(event.result, event.diff ?? null, event.duration_ms); this.#count(card); }
-        } else if (kind === "round_started") {
+        } else if (kind === "permission_decided" && !event.allowed) this.#cards.get(event.call)?.denied();
+        else if (kind === "round_started") {
           this.#turn.arm = event.arm;
           this.#turn.since ??= at_ms;
         }

@@ -195,7 +195,7 @@ async function flood(session, pages) {
 async function picture(page, name) {
   if (!o.pictures) return;
   const usual = page.viewportSize();
-  await page.setViewportSize(usual.width < 500 ? { width: 390, height: 700 } : { width: 900, height: 490 });
+  await page.setViewportSize(usual.width < 500 ? { width: 390, height: 700 } : name === "review" ? { width: 1100, height: 430 } : { width: 900, height: 500 });
   await wait(300);
   await page.screenshot({ path: `docs/pictures/web-${name}.png` });
   await page.setViewportSize(usual);
@@ -250,6 +250,12 @@ try {
   await axe(desk, "1280 light, a diff");
   await desk.emulateMedia({ colorScheme: "dark" });
   await picture(desk, "dark");
+  await desk.setViewportSize({ width: 1280, height: 800 });
+  await desk.click("#open-review");
+  await desk.waitForSelector("#review .diff .added");
+  await picture(desk, "review");
+  await axe(desk, "1280 dark, review");
+  await desk.click('#review button[aria-label="Close the changes"]');
   await desk.emulateMedia({ colorScheme: "light" });
 
   await desk.click("#open-menu");
@@ -377,6 +383,12 @@ try {
   say(!inside.ran && !inside.elements && !inside.handlers && !inside.links.length && inside.seen, `${PAYLOADS.length} hostile texts in words, output, names and diffs stay text`, JSON.stringify(inside));
 
   await product({ desk, phone, api, person, links, base, project, session, wait, say, told, write, idle, axe, picture, bad, before: OLD, after: NEW, last: "hostile 49" });
+
+  for (let i = 0; i < 40 && !(await desk.textContent("#messages")).includes("has two dashes"); i++) {
+    await desk.evaluate(() => document.getElementById("transcript").scrollTo(0, 0));
+    await wait(150);
+  }
+  say((await desk.textContent("#messages")).includes("has two dashes"), "earlier messages come where one scrolls to them");
 
   await flood(session, [desk, phone, watcher]);
   await phone.close();

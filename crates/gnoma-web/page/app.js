@@ -25,6 +25,8 @@ const MAX_HEARD = 600;
 /** How often a session that has gone is opened again, and how much longer each wait is. */
 const MAX_ATTEMPTS = 4;
 const AGAIN_MS = 400;
+/** Pixels from the beginning of what is drawn from which on earlier messages are read. */
+const NEAR_TOP = 400;
 /** Between two looks at the list of sessions, however much happens. */
 const LIST_MS = 400;
 /** Whoever wrote this lately is writing: a question does not take the focus. */
@@ -131,6 +133,7 @@ function snapshot(next) {
   const isSame = view && view.epoch === next.epoch;
   view = next;
   attempts = 0;
+  byId("earlier").hidden = true;
   transcript.clear();
   transcript.begin(view);
   composer.show(current);
@@ -490,16 +493,23 @@ async function locate(words) {
   return toast("The place is not in the conversation any more.");
 }
 
-const earlier = trying(async () => {
+/** What reads earlier messages now: whoever asks meanwhile waits for the same. */
+let reading = null;
+const earlier = () => (reading ??= trying(readEarlier)().finally(() => (reading = null)));
+
+async function readEarlier() {
+  const session = current;
   const { history } = await say({ history: { before: first, max: PAGE } });
+  if (session !== current) return;
   first = history.first;
   transcript.older(first, history.messages);
   byId("earlier").hidden = first === 0;
-});
+}
 
 const cancel = trying(() => say("cancel"));
 byId("stop").addEventListener("click", cancel);
 byId("earlier").addEventListener("click", earlier);
+byId("transcript").addEventListener("scroll", () => { if (byId("transcript").scrollTop < NEAR_TOP && !byId("earlier").hidden && view) earlier(); }, { passive: true });
 byId("mode").addEventListener("change", trying(() => say({ set_mode: { mode: byId("mode").value } })));
 byId("model").addEventListener("click", () => actions.run("model", ""));
 byId("facts").addEventListener("click", () => panel("Context and cost", facts(say, view)));

@@ -195,7 +195,8 @@ async function flood(session, pages) {
 async function picture(page, name) {
   if (!o.pictures) return;
   const usual = page.viewportSize();
-  await page.setViewportSize(usual.width < 500 ? { width: 390, height: 700 } : name === "review" ? { width: 1100, height: 430 } : { width: 900, height: 500 });
+  await page.setViewportSize(usual.width < 500 ? { width: 390, height: 700 } : name === "review" ? { width: 1100, height: 490 } : { width: 900, height: 500 });
+  await page.locator(name === "dark" ? "details.tool[open]" : "#main").last().evaluate((it) => it.scrollIntoView({ block: "end" }));
   await wait(300);
   await page.screenshot({ path: `docs/pictures/web-${name}.png` });
   await page.setViewportSize(usual);

@@ -80,6 +80,17 @@ async function questionsAndDiffs(given) {
   const box = await desk.locator(".question footer .buttons").boundingBox();
   say(box.y + box.height <= 800, "its buttons are in sight");
   await axe(desk, "1280 light, a dangerous question");
+  for (const [width, height, what] of [[640, 400, "zoom of 200 %"], [844, 390, "phone on its side"], [320, 568, "smallest phone"]]) {
+    await desk.setViewportSize({ width, height });
+    await desk.waitForTimeout(200);
+    const at = await desk.locator(".question footer .buttons").boundingBox();
+    say(at.y >= 0 && at.y + at.height <= height && (await desk.evaluate(() => document.documentElement.scrollWidth <= innerWidth)), `${what}: the answers are in sight, nothing is wider than the screen`);
+    await axe(desk, `${what}, a question`);
+  }
+  await desk.setViewportSize({ width: 1280, height: 800 });
+  await desk.emulateMedia({ forcedColors: "active" });
+  await axe(desk, "forced colours, a question");
+  await desk.emulateMedia({ forcedColors: "none" });
   await desk.keyboard.press("n");
   await desk.waitForFunction(() => !document.querySelector(".question"));
   await idle(desk);

@@ -7,6 +7,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { product, reply } from "./web-product.mjs";
 
 const { values: o } = parseArgs({ options: { pictures: { type: "boolean" }, turns: { type: "string", default: "2000" }, deltas: { type: "string", default: "20000" }, quick: { type: "boolean" } } });
 const browserHome = createRequire(join(resolve(process.env.GNOMA_BROWSER), "x.js"));
@@ -69,6 +70,8 @@ function script(messages) {
     if (results === 1) return { pieces: [{ content: payload }, call("fs_write", { path: `x ${payload.replace(/[/\u0000-\u001f\u202a-\u202e]/g, "_").slice(0, 60)}.txt`, content: payload }, "call_2")] };
     return { pieces: [{ content: "Said: " + payload + "\n\n" + payload }] };
   }
+  const other = reply(asked, { results, step, words, call });
+  if (other) return other;
   return { pieces: words(`Turn ${step}: understood. ${short(asked)} `) };
 }
 const short = (text) => text.slice(0, 60);
@@ -79,7 +82,7 @@ function model() {
     let body = "";
     for await (const piece of request) body += piece;
     if (request.method === "GET") return response.end(JSON.stringify({ data: [{ id: "m1" }] }));
-    const { pieces, pause = 0, burst = 1 } = script(JSON.parse(body).messages);
+    const { pieces, pause = 0, burst = 1, breaks = false } = script(JSON.parse(body).messages);
     response.setHeader("content-type", "text/event-stream");
     let calls = false;
     for (const [place, delta] of pieces.entries()) {
@@ -88,6 +91,7 @@ function model() {
       response.write(`data: ${JSON.stringify({ choices: [{ index: 0, delta }] })}\n\n`);
       if (pause || place % burst === burst - 1) await (pause ? wait(pause) : new Promise(setImmediate));
     }
+    if (breaks) return response.destroy();
     response.end(`data: ${JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reason: calls ? "tool_calls" : "stop" }], usage: { prompt_tokens: 900, completion_tokens: 40 } })}\n\ndata: [DONE]\n\n`);
   });
   return new Promise((done) => server.listen(0, "127.0.0.1", () => done(server)));
@@ -131,7 +135,7 @@ const bad = [];
 const outside = new Set();
 async function person(width, colorScheme, link) {
   const context = await browser.newContext({ viewport: { width, height: width < 500 ? 844 : 800 }, colorScheme, reducedMotion: "reduce", hasTouch: width < 500 });
-  if (process.env.PAGE) await context.route(/:\d+\/([a-z]+\.(js|css))?($|[?#])/, unbuilt);
+  if (process.env.PAGE) await context.route(/:\d+\/([a-z-]+\.(js|css|svg|webmanifest))?($|[?#])/, unbuilt);
   const page = await context.newPage();
   page.on("console", (it) => it.type() === "error" && bad.push(it.text()));
   page.on("pageerror", (it) => bad.push(it.message));
@@ -143,13 +147,11 @@ async function person(width, colorScheme, link) {
 /** The page as it lies in its folder, in place of the one in the program. */
 async function unbuilt(route) {
   const name = new URL(route.request().url()).pathname.slice(1) || "index.html";
-  const answer = await route.fetch();
-  const build = /content="([0-9a-f]{12})"/.exec(name === "index.html" ? await answer.text() : "")?.[1];
-  const headers = { ...answer.headers() };
-  delete headers["content-encoding"];
-  delete headers["content-length"];
-  await route.fulfill({ status: 200, headers, body: readFileSync(join(process.env.PAGE, name), "utf8").replaceAll("{{build}}", build) });
+  const kind = { html: "text/html", js: "text/javascript", css: "text/css", svg: "image/svg+xml", webmanifest: "application/manifest+json" }[name.split(".").pop()];
+  const policy = (await route.fetch({ url: `${base}/` })).headers()["content-security-policy"];
+  await route.fulfill({ status: 200, headers: { "content-type": kind, "content-security-policy": policy }, body: readFileSync(join(process.env.PAGE, name), "utf8").replaceAll("{{build}}", await build()) });
 }
+const build = async () => /content="([0-9a-f]{12})"/.exec(await (await fetch(`${base}/`)).text())[1];
 const told = (page, text) => page.waitForFunction((it) => document.getElementById("transcript").textContent.includes(it), text, { timeout: 30000 });
 const write = async (page, text) => { await page.fill("#say", text); await page.click("#send"); };
 const idle = (page) => page.waitForFunction(() => document.getElementById("stop").hidden && !document.getElementById("composer").hidden, null, { timeout: 60000 });
@@ -193,7 +195,8 @@ async function flood(session, pages) {
 async function picture(page, name) {
   if (!o.pictures) return;
   const usual = page.viewportSize();
-  await page.setViewportSize(usual.width < 500 ? { width: 390, height: 700 } : { width: 900, height: 490 });
+  await page.setViewportSize(usual.width < 500 ? { width: 390, height: 700 } : name === "review" ? { width: 1100, height: 490 } : { width: 900, height: 500 });
+  await page.locator(name === "dark" ? "details.tool[open]" : "#main").last().evaluate((it) => it.scrollIntoView({ block: "end" }));
   await wait(300);
   await page.screenshot({ path: `docs/pictures/web-${name}.png` });
   await page.setViewportSize(usual);
@@ -208,15 +211,19 @@ try {
   await desk.click("#start button");
   await write(desk, "The slug of “Hello,  World!” has two dashes. Please fix slug.py");
   await desk.waitForSelector(".question");
-  say((await desk.textContent(".question h2")).includes("fs.edit"), "a question with a diff", await desk.locator(".question .diff .added .text").last().textContent());
-  say(await desk.evaluate(() => document.activeElement.textContent.includes("needs your approval")), "the question has the focus");
+  say((await desk.textContent(".question h2")) === "Edit this file?", "a question with a diff", await desk.locator(".question .diff .added .text").last().textContent());
+  say(await desk.evaluate(() => document.activeElement.textContent === "Edit this file?"), "the question has the focus");
   await axe(desk, "1280 light, a question");
   await picture(desk, "question");
 
   const phone = await person(390, "dark", links[0]);
-  await phone.waitForSelector("#lists button");
+  await phone.waitForSelector("#start button");
+  await axe(phone, "390 dark, the beginning");
+  await phone.waitForSelector("#open-side[data-news]");
+  say(/^\(1\)/.test(await phone.title()), "another session that asks is in the title and at the list's button", await phone.title());
+  await phone.click("#open-side");
   await axe(phone, "390 dark, the list");
-  await phone.click("#lists button");
+  await phone.click("#lists .entry");
   await phone.waitForSelector(".question");
   await axe(phone, "390 dark, a question");
   say(await phone.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "390 px: nothing is wider than the screen");
@@ -227,7 +234,7 @@ try {
   terminal.stdout.on("data", (it) => (screen += it));
   for (let i = 0; i < 100 && !/approv|slug\.py/i.test(screen); i++) await wait(50);
   say(/slug\.py/.test(screen), "a terminal shows the same session");
-  await phone.click(".question button.first");
+  await phone.click(".question:not([hidden]) .yes");
   await told(desk, "One expression replaces them all");
   await told(desk, "Dashes at both ends are cut off");
   await idle(desk);
@@ -238,16 +245,22 @@ try {
   for (let i = 0; i < 60 && !/both ends/.test(screen); i++) await wait(50);
   say(/both ends/.test(screen), "the terminal saw the answer");
   say(/2 of 3|1 of 3/.test(await desk.textContent("#plan-now")), "the plan is shown", await desk.textContent("#plan-now"));
-  await desk.locator("details.tool", { hasText: "fs.edit" }).locator("summary").click();
+  await desk.locator("details.tool", { hasText: "Edited" }).locator("summary").first().click();
   await desk.waitForSelector("details.tool[open] .diff .added");
   say((await desk.locator("details.tool[open] .diff .added").count()) === 4, "the diff is behind the call");
   await axe(desk, "1280 light, a diff");
   await desk.emulateMedia({ colorScheme: "dark" });
   await picture(desk, "dark");
+  await desk.setViewportSize({ width: 1280, height: 800 });
+  await desk.click("#open-review");
+  await desk.waitForSelector("#review .diff .added");
+  await picture(desk, "review");
+  await axe(desk, "1280 dark, review");
+  await desk.click('#review button[aria-label="Close the changes"]');
   await desk.emulateMedia({ colorScheme: "light" });
 
   await desk.click("#open-menu");
-  await desk.click('#panel-body button:text-is("Settings")');
+  await desk.click('#panel-body [data-action="settings"]');
   await desk.waitForSelector(".setting");
   await axe(desk, "1280 light, settings");
   await desk.selectOption("#panel-body select >> nth=0", { label: "Not at all" });
@@ -270,7 +283,7 @@ try {
   say(await phone.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "390 px: nor is this");
   await picture(phone, "elfs");
   screen = "";
-  await phone.click(".question button.first");
+  await phone.click(".question:not([hidden]) .yes");
   await desk.waitForFunction(() => !document.querySelector(".question"));
   for (let i = 0; i < 100 && !existsSync(join(project, "test_slug.py")); i++) await wait(50);
   say(existsSync(join(project, "test_slug.py")), "it is answered there, and the elf goes on");
@@ -289,28 +302,38 @@ try {
   await write(desk, "hear me");
   await desk.waitForSelector("#queue li");
   say(true, "what is said meanwhile waits", (await desk.textContent("#queue li span")).trim());
+  await desk.focus("#words");
+  await desk.keyboard.press("Escape");
+  await wait(300);
+  say(await desk.locator("#stop").isVisible() && !(await desk.textContent("#transcript")).includes("Stopped."), "Escape in a field stops no turn");
+  await desk.focus("#say");
   await desk.keyboard.press("Escape");
   await told(desk, "Stopped.");
   await idle(desk);
   say(true, "Escape stops the turn");
 
+  // What could not be delivered is back in the box.
+  await desk.fill("#say", "");
   const points = async () => (await api(`sessions/${session}/points`, {})).body.points.length;
   const before = await points();
   await desk.click("#open-menu");
-  await desk.click('#panel-body button:text-is("Rewind")');
+  await desk.click('#panel-body [data-action="rewind"]');
   await desk.locator("#panel-body .choices button", { hasText: "slug" }).click();
+  await axe(desk, "1280 light, rewind");
+  await desk.click('#panel-body button:text-is("Conversation and files")');
   await desk.waitForFunction(() => !document.getElementById("messages").textContent.includes("slug.py"), null, { timeout: 20000 });
   say(readFileSync(join(project, "slug.py"), "utf8") === OLD, "rewind brings the file back");
   await desk.click("#open-menu");
-  await desk.click('#panel-body button:text-is("Redo")');
+  await desk.click('#panel-body [data-action="redo"]');
   await told(desk, "both ends");
   say(readFileSync(join(project, "slug.py"), "utf8") === NEW && (await points()) === before, "redo undoes it");
-  await desk.fill("#say", "");
+  await desk.waitForFunction(() => !document.getElementById("say").value, null, { timeout: 5000 }).catch(() => {});
+  say((await desk.inputValue("#say")) === "", "redo takes back the prompt that rewind left");
 
   const watcher = await person(768, "dark", links[1]);
-  await watcher.waitForSelector("#lists button");
-  if (await watcher.locator("#open-side").isVisible() && !(await watcher.locator("#lists button").first().isVisible())) await watcher.click("#open-side");
-  await watcher.click("#lists button");
+  await watcher.waitForSelector("#lists .entry");
+  say(await watcher.locator("#new").isHidden() && await watcher.locator("#search").isHidden(), "who watches is offered nothing that they may not do");
+  await watcher.locator("#lists .entry").last().click();
   await told(watcher, "both ends");
   say(await watcher.locator("#composer").isHidden(), "the other link shows no message box");
   await axe(watcher, "768 dark, watching");
@@ -341,9 +364,9 @@ try {
   for (let i = 0; i < PAYLOADS.length; i++) {
     await write(desk, `hostile ${i}`);
     for (;;) {
-      await desk.waitForFunction(() => document.querySelector(".question button.first") || document.getElementById("stop").hidden, null, { timeout: 30000 });
+      await desk.waitForFunction(() => document.querySelector(".question:not([hidden]) .yes") || document.getElementById("stop").hidden, null, { timeout: 30000 });
       await wait(60);
-      const button = desk.locator(".question button.first").first();
+      const button = desk.locator(".question:not([hidden]) .yes").first();
       if (await button.count()) await button.click({ timeout: 3000 }).catch(() => {});
       else if (await desk.locator("#stop").isHidden()) break;
     }
@@ -352,13 +375,21 @@ try {
   await wait(300);
   const inside = await desk.evaluate(() => ({
     ran: window.__in === 1,
-    elements: [...document.querySelectorAll("#messages script, #messages iframe, #messages svg, #messages object, #messages embed, #messages form, #messages style, #messages link, #messages meta, #messages base, #messages img, #messages video, #messages input")].length,
+    elements: [...document.querySelectorAll("#messages script, #messages iframe, #messages svg:not(.icon), #messages object, #messages embed, #messages form, #messages style, #messages link, #messages meta, #messages base, #messages img, #messages video, #messages input, #messages svg *:not(path)")].length,
     handlers: [...document.querySelectorAll("#messages *")].filter((it) => [...it.attributes].some((a) => a.name.startsWith("on"))).length,
     links: [...document.querySelectorAll("#messages a")].map((it) => it.protocol).filter((it) => !/^https?:|^mailto:/.test(it)),
     seen: document.getElementById("messages").textContent.includes("<script>window.__in=1</script>"),
     cards: document.querySelectorAll("#messages details.tool").length,
   }));
   say(!inside.ran && !inside.elements && !inside.handlers && !inside.links.length && inside.seen, `${PAYLOADS.length} hostile texts in words, output, names and diffs stay text`, JSON.stringify(inside));
+
+  await product({ desk, phone, api, person, links, base, project, session, wait, say, told, write, idle, axe, picture, bad, before: OLD, after: NEW, last: "hostile 49" });
+
+  for (let i = 0; i < 40 && !(await desk.textContent("#messages")).includes("has two dashes"); i++) {
+    await desk.evaluate(() => document.getElementById("transcript").scrollTo(0, 0));
+    await wait(150);
+  }
+  say((await desk.textContent("#messages")).includes("has two dashes"), "earlier messages come where one scrolls to them");
 
   await flood(session, [desk, phone, watcher]);
   await phone.close();

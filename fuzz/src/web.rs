@@ -49,6 +49,10 @@ impl Site for IdleHost {
         "/work".into()
     }
 
+    fn description(&self) -> Option<String> {
+        None
+    }
+
     fn client_name(&self) -> String {
         "unnamed".to_owned()
     }

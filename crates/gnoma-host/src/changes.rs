@@ -84,6 +84,22 @@ pub async fn changes(
     Ok(Changes { about, text })
 }
 
+/// What is different since the first turn of a session that changed files, as a unified diff.
+///
+/// # Errors
+/// There is no such session, or the files of then are no longer kept.
+pub(crate) async fn session_changes(project: &Project, session: &str) -> Result<Changes> {
+    let (path, workspace) = looked_at(project, Some(session)).await?;
+    let Some(since) = timeline::starts(&path).into_iter().next() else {
+        let about = vec!["the session changed no files".to_owned()];
+        return Ok(Changes { about, text: String::new() });
+    };
+    let about =
+        vec![format!("since the session's first change, checkpoint {since} ({}):", taken(&since))];
+    let text = differences(&workspace, &since, true)?;
+    Ok(Changes { about, text })
+}
+
 /// The checkpoints of a session, the newest first, and lines about what the newest leaves out.
 ///
 /// # Errors

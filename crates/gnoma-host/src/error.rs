@@ -14,6 +14,8 @@ use gnoma_core::{
 pub enum HostErrorKind {
     /// The request or a setting is wrong, and the person can fix it.
     Usage,
+    /// What the request names does not exist.
+    NotFound,
     /// The session is open elsewhere; a copy of it could continue.
     Held,
     /// A provider refused or could not be reached: how that is called.
@@ -41,6 +43,12 @@ impl HostError {
     #[must_use]
     pub fn usage(cause: impl Into<String>) -> Self {
         Self::new(HostErrorKind::Usage, &cause.into())
+    }
+
+    /// Something that the request names and that does not exist.
+    #[must_use]
+    pub fn not_found(cause: impl Into<String>) -> Self {
+        Self::new(HostErrorKind::NotFound, &cause.into())
     }
 
     /// Something that failed.
@@ -97,6 +105,7 @@ impl From<HostError> for RequestError {
     fn from(HostError { kind, cause, remedy }: HostError) -> Self {
         let (kind, failure) = match kind {
             HostErrorKind::Usage => (RequestErrorKind::Invalid, None),
+            HostErrorKind::NotFound => (RequestErrorKind::NotFound, None),
             HostErrorKind::Held => (RequestErrorKind::Held, None),
             HostErrorKind::Provider(failure) => (RequestErrorKind::Provider, Some(failure)),
             HostErrorKind::Failure => (RequestErrorKind::Failed, None),
@@ -109,6 +118,7 @@ impl From<RequestError> for HostError {
     fn from(RequestError { kind, cause, remedy, failure }: RequestError) -> Self {
         let kind = match kind {
             RequestErrorKind::Invalid => HostErrorKind::Usage,
+            RequestErrorKind::NotFound => HostErrorKind::NotFound,
             RequestErrorKind::Held => HostErrorKind::Held,
             // Older servers do not tell which failure it was.
             RequestErrorKind::Provider => {

@@ -24,11 +24,12 @@ use gnoma_core::{
     lifecycle::Lifecycle,
     protocol::{Reply, Request, RequestError, RewindPoint, SessionSpec, Topic},
     session::Scope,
-    store::{ResultId, ResultStore as _, SessionId, SessionStore},
+    store::{ResultId, ResultStore as _, SessionId, SessionStore, StoreErrorKind},
     sync::Mutex,
     tool::{BoxFuture, ChildMerge, Isolation},
 };
 use gnoma_engine::{Arm, FilesReady, Gauge, Routes};
+use gnoma_tools::file_names;
 
 /// Most models that are offered.
 const MAX_MODELS: usize = 500;
@@ -267,7 +268,9 @@ impl Asked {
             }
             Request::Trust => Reply::Text(trust(project)?),
             Request::Points => Reply::Points(self.points().await?),
-            Request::Changes => Reply::Text(self.changes().await?),
+            Request::Changes => Reply::Text(self.changes(false).await?),
+            Request::SessionChanges => Reply::Text(self.changes(true).await?),
+            Request::Files { max } => Reply::Text(file_names(&project.spec.folder, max)),
             Request::Export { path } => Reply::Text(self.export(&path).await?),
             Request::Rename { title } => {
                 let id = self.stored()?;
@@ -326,9 +329,13 @@ impl Asked {
         Ok(points::points(&self.project, id).await?.into_iter().map(point).collect())
     }
 
-    async fn changes(&self) -> Result<String> {
+    async fn changes(&self, is_whole_session: bool) -> Result<String> {
         let Some(id) = &self.stored else { return Ok(String::new()) };
-        let changes = changes::changes(&self.project, Some(id.as_str()), None, true).await?;
+        let changes = if is_whole_session {
+            changes::session_changes(&self.project, id.as_str()).await?
+        } else {
+            changes::changes(&self.project, Some(id.as_str()), None, true).await?
+        };
         let about = || format!("{}\n", changes.about.join("\n"));
         Ok(about() + &changes::shortened(changes.text))
     }
@@ -347,7 +354,11 @@ impl Asked {
         let past = Past::open(&self.project)?;
         let results = past.store.result_store(self.stored()?.clone());
         let max_bytes = max_bytes.min(MAX_OUTPUT_BYTES) as usize;
-        let part = results.read(result, from, max_bytes).await?;
+        let part =
+            results.read(result, from, max_bytes).await.map_err(|error| match error.kind {
+                StoreErrorKind::NotFound => HostError::not_found(error.to_string()),
+                _ => error.into(),
+            })?;
         Ok(Reply::Output { text: part.text, next: part.next, total_bytes: part.total_bytes })
     }
 

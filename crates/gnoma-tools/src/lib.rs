@@ -29,7 +29,7 @@ use gnoma_core::Tool;
 pub use ask::ask;
 pub use bash::{Unattended, protected, remedy as unattended_remedy};
 pub use elf::{Agent, elf_tools};
-pub use fs::{Disk, FileHolder, intended_path, resolve};
+pub use fs::{Disk, FileHolder, file_names, intended_path, resolve};
 pub use options::{ReadingPlaces, Sandbox, ToolOptions};
 pub use plan::plan;
 pub use read_result::read_result;

@@ -1,25 +1,36 @@
 // The page: which session is shown, what comes of it, and what a person does with it.
 
+import { Actions } from "./actions.js";
 import { Questions } from "./ask.js";
-import { byId, clean, cost, fill, h, short, tokens } from "./dom.js";
+import { look, news, register } from "./attention.js";
+import { Composer } from "./composer.js";
+import { baseName, byId, clean, cost, fill, h, memory, short, when } from "./dom.js";
 import { apply, named, questionsOf, total, viewOf } from "./fold.js";
+import { icon, ring } from "./icons.js";
 import { ask, enter, Refused, Stream } from "./net.js";
-import { changes, closePanel, facts, models, panel, points, settings, showPlan } from "./panels.js";
-import { showElfs, showHits, showLists } from "./sessions.js";
+import { applyLook, closePanel, complainInPanel, facts, panel, showPlan } from "./panels.js";
+import { Review } from "./review.js";
+import { folders, remember, showElfs, showHits, showLists, titleOf } from "./sessions.js";
+import { hear, toast } from "./toast.js";
 import { Transcript } from "./transcript.js";
 import { armName, CHOSEN_HERE, MODES } from "./words.js";
 
-/** Messages that are read at once. */
+/** Messages that are read at once, and pages that are read to find a place. */
 const PAGE = 80;
+const MAX_PAGES = 40;
 const MAX_HITS = 30;
-const MAX_STORED = 40;
+const MAX_STORED = 60;
 /** Characters of a finished answer that are read out. */
 const MAX_HEARD = 600;
 /** How often a session that has gone is opened again, and how much longer each wait is. */
 const MAX_ATTEMPTS = 4;
 const AGAIN_MS = 400;
+/** Pixels from the beginning of what is drawn from which on earlier messages are read. */
+const NEAR_TOP = 400;
 /** Between two looks at the list of sessions, however much happens. */
 const LIST_MS = 400;
+/** Whoever wrote this lately is writing: a question does not take the focus. */
+const WRITING_MS = 2500;
 
 const BUILD = document.querySelector('meta[name="gnoma-build"]').content;
 
@@ -34,29 +45,61 @@ let folder = null;
 let attempts = 0;
 /** One that was shown and has gone; it is shown again once somebody opens it. */
 let awaited = null;
+/** Words that are looked for once a session is there. */
+let sought = null;
 let live = [];
-let stored = [];
+const stored = new Map();
 let drawing = 0;
+let written = -Infinity;
 
-const heard = byId("heard");
-const hear = (text) => { heard.textContent = ""; setTimeout(() => (heard.textContent = text), 50); };
-const transcript = new Transcript(hear);
 const say = (request) => ask(current, request);
 const canSteer = () => hello?.rights === "steer";
-const questions = new Questions(
-  (call, answer) => say({ answer: { call, answer } }),
-  async (rule, scope) => "Saved: " + (await say({ keep_rule: { rule, scope, dry_run: true } })).text,
-);
+const titleNow = () => titleOf(live.find((it) => it.status.session === current) ?? {}, new Map([...stored.values()].flat().map((it) => [it.id, it])));
 
 function banner(...children) {
   fill(byId("banner"), children);
 }
 
 function complain(error) {
+  if (complainInPanel(error)) return;
   banner(`${error.message}. ${error.remedy ?? ""}`, h("button", { type: "button", onclick: () => banner() }, "Close"));
 }
 
-const trying = (what) => (...args) => Promise.resolve(what(...args)).catch(complain);
+const trying = (what) => (...args) => Promise.resolve().then(() => what(...args)).catch(complain);
+
+const transcript = new Transcript({
+  canSteer,
+  output: (result, from, max) => say({ output: { result, from, max_bytes: max } }).then((it) => it.output, (error) => complain(error)),
+  rewind: (words, element) => {
+    const same = [...document.querySelectorAll("#messages .message.user")].filter((it) => it.querySelector(".bubble").textContent === element.querySelector(".bubble").textContent);
+    actions.rewindTo(words, same.length - 1 - same.indexOf(element));
+  },
+  fork: () => actions.fork(),
+  review: () => review.open(),
+});
+const questions = new Questions(
+  (call, answer) => say({ answer: { call, answer } }),
+  async (rule, scope) => "Will be saved in " + (await say({ keep_rule: { rule, scope, dry_run: true } })).text,
+);
+const composer = new Composer({
+  send, complain,
+  run: (name, argument) => actions.run(name, argument),
+  commands: () => actions.commands(),
+  files: async () => (current ? (await say({ files: { max: 5000 } })).text.split("\n").filter(Boolean) : []),
+  prompts: () => transcript.prompts,
+  isPrivate: () => Boolean(view?.info.incognito),
+});
+const review = new Review({
+  canSteer, complain,
+  changes: async (since) => (await say(since === "turn" ? "changes" : "session_changes")).text,
+  comment: (text) => composer.append(text),
+});
+const actions = new Actions({
+  say, ask, send, canSteer, show, composer, review, transcript, complain,
+  view: () => view, hello: () => hello, title: titleNow, openNew: trying(openNew),
+  refresh: () => { list(); trying(readStored)(); },
+  deleted: (id) => { if (id === current) leave(); list(); trying(readStored)(); },
+});
 
 // ---- What comes
 
@@ -90,9 +133,11 @@ function snapshot(next) {
   const isSame = view && view.epoch === next.epoch;
   view = next;
   attempts = 0;
+  byId("earlier").hidden = true;
   transcript.clear();
-  byId("start").hidden = true;
   transcript.begin(view);
+  composer.show(current);
+  review.show(current);
   draw();
   // Before its first event a session does not say how many messages it goes on with.
   if (view.folder) read(isSame);
@@ -100,19 +145,22 @@ function snapshot(next) {
 
 /** Reads what was said last; what comes meanwhile is drawn after it. */
 async function read(isSame) {
-  folder = view.folder;
+  folder = view.folder.replace(/(?<=.)\/+$/, "");
+  remember(folder);
   const { session, epoch, messages } = view;
   try {
     const { history } = await say({ history: { before: messages, max: PAGE } });
     if (current !== session || view.epoch !== epoch) return;
     first = history.first;
-    transcript.older(first, history.messages, notes(view.recent, messages));
+    transcript.older(first, history.messages, notes(view.recent, messages), !view.turn);
   } catch (error) {
     complain(error);
   }
   byId("earlier").hidden = first === 0;
+  begun();
   transcript.release();
-  if (!isSame) transcript.toEnd();
+  if (sought) locate(sought);
+  else if (!isSame) transcript.toEnd();
 }
 
 /** What happened lately beside what was said, by the number of the message after which it did. */
@@ -136,9 +184,13 @@ function happened(kind, event, envelope) {
       if (event.role === "assistant" && !event.content.some((it) => it.tool_call)) {
         hear("Answer: " + short(event.content.map((it) => it.text?.text ?? "").join(" "), MAX_HEARD));
       }
+      begun();
       break;
     case "started": read(false); break;
-    case "turn_ended": returned(event.undelivered ?? []); break;
+    case "turn_ended":
+      returned(event.undelivered ?? []);
+      review.refresh();
+      break;
   }
   transcript.take(kind, event, view, envelope.at_ms);
   draw();
@@ -147,8 +199,7 @@ function happened(kind, event, envelope) {
 /** What could not be delivered goes back to where it was written. */
 function returned(messages) {
   const text = messages.flatMap((it) => it.content.map((content) => content.text?.text ?? "")).join("\n").trim();
-  const field = byId("say");
-  if (text) field.value = field.value ? `${text}\n${field.value}` : text;
+  if (text) composer.prepend(text);
 }
 
 /** A session that is not there any more may be stored: it is opened again, here or by another page. */
@@ -167,27 +218,40 @@ async function refused({ session, error }) {
   }
   if (session !== current) return;
   awaited = session;
+  leave(`The session is not open any more: ${cause}.`);
+}
+
+/** Goes home from a session that is not there. */
+function leave(why = "") {
   view = null;
   current = null;
   history.replaceState(null, "", location.pathname);
-  home(`The session is not open any more: ${cause}.`);
+  home(why);
 }
 
 function locked(error) {
   hello = null;
   view = null;
+  current = null;
+  live = [];
+  stored.clear();
+  stream?.close();
+  for (const id of ["composer", "new", "search", "earlier", "open-side"]) byId(id).hidden = true;
+  for (const id of ["messages", "live", "lists", "hits", "title", "where", "state"]) byId(id).replaceChildren();
+  fill(byId("title"), "gnoma");
+  closeSide();
+  closePanel();
+  drawNow();
   byId("composer").hidden = true;
-  byId("messages").replaceChildren();
-  fill(byId("start"), h("h2", null, "This page needs its link"), h("p", null, "Run ", h("code", null, "gnoma web"), " and open the link that it prints."), h("p", { class: "note" }, clean(error.message ?? "")));
+  fill(byId("start"), h("div", { class: "welcome" }, h("h2", null, "This page needs its link"), h("p", null, "Run ", h("code", null, "gnoma web"), " and open the link that it prints."), h("p", { class: "note" }, clean(error.message ?? ""))));
   byId("start").hidden = false;
-  byId("state").textContent = "";
+  byId("main").classList.add("empty");
 }
 
 // ---- What is drawn
 
 function draw() {
   if (!drawing) drawing = requestAnimationFrame(() => { drawing = 0; drawNow(); });
-  if (document.hidden) ask4attention();
 }
 
 function drawNow() {
@@ -195,31 +259,42 @@ function drawNow() {
   const open = questionsOf(view);
   const state = !view ? "" : open.length ? "asks" : { idle: "", active: "works", cancelling: "stops", closed: "closed" }[view.state];
   const badge = byId("state");
-  badge.textContent = state;
+  badge.textContent = { asks: "needs you", works: "working", stops: "stopping" }[state] ?? state;
   badge.dataset.state = state;
-  const title = live.find((it) => it.status.session === current)?.title;
-  const name = title || (view ? "New session" : "gnoma");
+  const name = titleNow() || (view ? "New session" : "gnoma");
   byId("title").textContent = clean(short(name, 100));
-  document.title = (open.length ? "? " : state === "works" ? "▸ " : "") + clean(short(name, 60));
-  byId("facts").hidden = byId("open-menu").hidden = !view;
-  if (view) {
-    const arm = armName(view.arm) || view.info.model || "";
-    const used = view.context?.tokens || total(view.last_call);
-    const size = view.context?.window ?? view.info.window;
-    const share = size && used ? `${Math.round((100 * used) / size)} %` : "";
-    fill(byId("facts"), [clean(arm), share, view.micro_usd ? cost(view) : ""].filter(Boolean).join(" · ") || "Facts");
-    byId("facts").setAttribute("aria-label", `Model, context and cost: ${byId("facts").textContent}`);
-    if (byId("mode").value !== view.mode) drawModes();
-  }
-  byId("composer").hidden = !view || !canSteer();
+  byId("where").textContent = view ? clean([baseName(view.folder || ""), view.info.branch ?? ""].filter(Boolean).join(" · ")) : "";
+  const asking = live.filter((it) => it.status.questions > 0 && it.status.session !== current).length + (open.length ? 1 : 0);
+  document.title = (asking ? `(${asking}) ` : state === "works" ? "▸ " : "") + clean(short(name, 60));
+  for (const id of ["facts", "open-menu"]) byId(id).hidden = !view;
+  byId("open-review").hidden = !view || !canSteer();
+  if (view) drawFacts();
+  byId("composer").hidden = !hello || !canSteer() || Boolean(current && !view);
+  byId("mode").hidden = byId("model").hidden = !view;
   byId("stop").hidden = !turn;
   byId("stop").disabled = view?.state === "cancelling";
-  byId("send").textContent = turn ? "Steer" : "Send";
+  byId("send").setAttribute("aria-label", turn ? "Steer" : "Send");
   drawQueue(turn?.queue ?? []);
-  const news = questions.show(open, canSteer());
-  if (news.length) attend(news);
-  showPlan(view?.plan ?? []);
+  const isNew = questions.show(open, canSteer());
+  if (isNew.length) attend(isNew);
+  showPlan(view?.plan ?? [], Boolean(turn));
   showElfs(live, current, show);
+}
+
+function drawFacts() {
+  const arm = armName(view.arm) || view.info.model || "";
+  const used = view.context?.tokens || total(view.last_call);
+  const size = view.context?.window ?? view.info.window;
+  const share = size && used ? used / size : 0;
+  const text = [share ? `${Math.round(100 * share)} %` : "", view.micro_usd ? cost(view) : ""].filter(Boolean).join(" · ");
+  if (byId("facts").dataset.text !== text + arm) {
+    byId("facts").dataset.text = text + arm;
+    fill(byId("facts"), ring(share), h("span", { class: "label" }, text));
+    byId("facts").setAttribute("aria-label", `Model, context and cost: ${clean(arm)}${text ? ", " + text : ""}`);
+    fill(byId("model"), icon("chip"), h("span", { class: "label" }, clean(baseName(arm)) || "Model"));
+    byId("model").setAttribute("aria-label", `Model: ${clean(arm) || "chosen for each turn"}`);
+  }
+  if (byId("mode").value !== view.mode) drawModes();
 }
 
 function drawModes() {
@@ -239,35 +314,28 @@ function drawQueue(queue) {
   const without = (place) => trying(async () => {
     await say({ edit_queue: { was: queue, queue: queue.filter((_, it) => it !== place) } });
     returned([{ content: queue[place] }]);
-    byId("say").focus();
+    composer.focus();
   });
   fill(box, queue.length ? h("p", { class: "note" }, "Waits for the next step of the model:") : null,
-    h("ul", null, queue.map((contents, place) => h("li", null, h("span", null, clean(short(textOf(contents), 200))),
-      canSteer() && h("button", { type: "button", onclick: without(place), "aria-label": `Take back: ${clean(short(textOf(contents), 60))}` }, "Take back")))));
+    h("ul", null, queue.map((contents, place) => h("li", null, h("span", { dir: "auto" }, clean(short(textOf(contents), 200))),
+      canSteer() && h("button", { type: "button", class: "plain", onclick: without(place), "aria-label": `Take back: ${clean(short(textOf(contents), 60))}` }, "Take back")))));
 }
 
 /** Leads the person to a question, unless they are writing. */
-function attend(news) {
-  const { question, element } = news[0];
+function attend(fresh) {
+  const { question, element } = fresh[0];
   const title = element.querySelector("h2").textContent;
-  const reason = clean(question.reason);
-  hear(title === reason ? short(title, 200) : `${title}. ${short(reason, 200)}`);
+  hear(`${title} ${short(clean(question.reason), 200)}`);
   const at = document.activeElement;
-  const isWriting = (at?.matches("input, textarea") && at.value) || byId("panel").open;
-  if (!isWriting) element.querySelector("h2").focus();
-  ask4attention();
-}
-
-let noticed = "";
-function ask4attention() {
-  const open = questionsOf(view)[0];
-  if (!open || !document.hidden || !("Notification" in window) || Notification.permission !== "granted") return;
-  if (noticed === open.call.id) return;
-  noticed = open.call.id;
-  new Notification("gnoma needs an answer", { body: short(clean(open.reason), 120), tag: "gnoma" });
+  const isWriting = (at?.matches("input, textarea, select") && (at.value || performance.now() - written < WRITING_MS)) || byId("panel").open || byId("review").contains(at);
+  if (!isWriting && !element.hidden) element.querySelector("h2").focus();
+  list();
 }
 
 // ---- The list of sessions
+
+/** A session with its folder in one form, so that those of a project stand together. */
+const placed = (session) => ({ ...session, folder: session.folder.replace(/(?<=.)\/+$/, "") });
 
 let listing = null;
 let again = false;
@@ -276,7 +344,8 @@ function list() {
   if (listing) { again = true; return; }
   listing = (async () => {
     try {
-      live = (await ask(null, "list")).live;
+      live = hello ? (await ask(null, "list")).live.map(placed) : [];
+      look(live, current);
       drawLists();
       drawNow();
     } catch { /* the stream says what is wrong */ }
@@ -287,26 +356,38 @@ function list() {
 }
 
 function drawLists() {
-  showLists({ live: live.filter((it) => it.status.messages || it.subscribers || it.status.session === current), stored, current, chosen: (session) => { show(session); closeSide(); }, opened: trying(openStored) });
+  const known = new Set([...stored.values()].flat().map((it) => it.id));
+  showLists({
+    live: live.filter((it) => it.status.messages || it.subscribers || it.status.session === current || known.has(it.status.session) || it.title), stored, current, news, canSteer: canSteer(), filter: byId("words").value.trim(),
+    chosen: (session) => { show(session); closeSide(); }, opened: trying(openStored), fresh: trying(openNew), more: forSession,
+  });
+}
+
+function forSession(id) {
+  const open = live.find((it) => it.status.session === id);
+  const [place, facts] = [...stored].flatMap(([where, all]) => all.filter((it) => it.id === id).map((it) => [where, it]))[0] ?? [];
+  actions.forSession({ id, folder: open?.folder ?? place, title: titleOf(open ?? facts ?? {}), isLive: Boolean(open) });
 }
 
 /** A session in that folder in which nothing was said yet and that nobody has before them. */
 const unused = (where) => live.find((it) => it.folder === where && !it.parent && !it.status.messages && !it.subscribers)?.status.session;
 
-/**
- * Reads which sessions are saved. Only a session of the project knows; where there is none one is opened, which
- * ends by itself unless something is said in it.
- */
+/** Reads which sessions are saved, of all projects that this browser has seen. */
 async function readStored() {
   if (!canSteer()) return;
-  const here = current ?? live.find((it) => it.folder === hello.folder && !it.parent)?.status.session
-    ?? (await ask(null, { open: { folder: hello.folder, interactive: true, detach: "keep" } })).opened.session;
-  stored = (await ask(here, { stored: { max: MAX_STORED } })).stored;
+  const places = [...new Set([folder ?? hello.folder, hello.folder, ...live.map((it) => it.folder), ...folders()])];
+  await Promise.all(places.map(async (place) => {
+    const found = (await ask(null, { stored_in: { spec: { folder: place }, max: MAX_STORED } }).catch(() => ({ stored: [] }))).stored;
+    if (found.length) stored.set(place, found);
+    else stored.delete(place);
+  }));
+  if (!hello) return stored.clear();
   drawLists();
+  if (!byId("start").hidden && !byId("start").contains(document.activeElement)) begun();
 }
 
-async function openStored(id) {
-  const { opened } = await ask(null, { open: { folder: folder ?? hello.folder, start: { stored: { id, fork: false } }, interactive: true, detach: "keep" } });
+async function openStored(where, id) {
+  const { opened } = await ask(null, { open: { folder: where, start: { stored: { id, fork: false } }, interactive: true, detach: "keep" } });
   closeSide();
   show(opened.session);
 }
@@ -314,8 +395,10 @@ async function openStored(id) {
 async function openNew(where) {
   const session = unused(where) ?? (await ask(null, { open: { folder: where, interactive: true, detach: "keep" } })).opened.session;
   closeSide();
+  remember(where);
   show(session);
-  byId("say").focus();
+  composer.focus();
+  return session;
 }
 
 /** Shows a session. */
@@ -326,9 +409,12 @@ function show(session) {
     view = null;
     attempts = 0;
     awaited = null;
+    news.delete(session);
     transcript.clear();
+    composer.show(session);
     fill(byId("start"), h("p", { class: "note" }, "One moment …"));
     byId("start").hidden = false;
+    byId("main").classList.remove("empty");
     byId("earlier").hidden = true;
     drawLists();
   }
@@ -336,135 +422,180 @@ function show(session) {
   trying(readStored)();
 }
 
+const PROMPTS = ["Explain how this project is built and tested", "Find a bug in what changed last, and fix it", "Write a test for the part that has none"];
+
+/** What a session shows in which nothing was said yet, and the page where no session is open. */
+function begun() {
+  const box = byId("start");
+  box.hidden = Boolean(view && (view.messages || view.turn)) || Boolean(current && !view);
+  byId("main").classList.toggle("empty", !box.hidden);
+  if (box.hidden || !hello) return;
+  const where = view?.folder || hello.folder;
+  const last = [...stored.get(where) ?? [], ...[...stored].filter(([it]) => it !== where).flatMap(([, all]) => all)].filter((it) => !it.child && !it.held_by && it.id !== current).slice(0, 3);
+  const placeOf = (id) => [...stored].find(([, all]) => all.some((it) => it.id === id))?.[0];
+  fill(box, h("div", { class: "welcome" }, h("h2", null, canSteer() ? "What shall be done?" : "Watching"),
+    h("p", { class: "where" }, h("span", { title: clean(where) }, icon("folder"), clean(where)), view?.info.branch && h("span", null, icon("fork"), clean(view.info.branch)), (view?.info.model || armName(view?.arm)) && h("span", null, icon("chip"), clean(view.info.model || armName(view.arm)))),
+    !canSteer() && h("p", null, "Choose a session from the list to watch it."),
+    canSteer() && last.length > 0 && [h("h3", null, "Go on with"), h("ul", null, last.map((it) => h("li", null, h("button", { type: "button", onclick: trying(() => openStored(placeOf(it.id), it.id)) }, icon("note"), short(clean(titleOf(it) || it.id), 70), h("small", null, when(it.changed_ms))))))],
+    canSteer() && [h("h3", null, last.length ? "Or begin with" : "Begin with"), h("ul", null, PROMPTS.map((text) => h("li", null, h("button", { type: "button", onclick: () => { composer.text = text; composer.focus(); } }, icon("spark"), text))))]));
+}
+
 function home(why = "") {
-  fill(byId("start"), h("h2", null, "gnoma"), why && h("p", { class: "note warning" }, clean(why)),
-    canSteer() ? [h("p", null, "Open a session from the list, or start a new one in ", h("code", null, clean(hello.folder)), "."), h("button", { type: "button", class: "first", onclick: trying(() => openNew(hello.folder)) }, "Start a session")]
-      : h("p", null, "Choose a session from the list to watch it."));
-  byId("start").hidden = false;
+  view = null;
+  current = null;
+  composer.show("home");
+  review.show(null);
   transcript.clear();
   transcript.release();
+  begun();
+  if (why) banner(clean(why), h("button", { type: "button", onclick: () => banner() }, "Close"));
   drawNow();
-  // Where the list has no place beside the conversation it is what there is to see.
-  if (live.length || !canSteer()) openSide();
+  // Where the list has no place beside the conversation it is what a watcher comes for.
+  if (!canSteer()) openSide();
   trying(readStored)();
 }
 
 // ---- What a person does
 
-const field = byId("say");
-
-byId("composer").addEventListener("submit", trying(async (event) => {
-  event.preventDefault();
-  const text = field.value;
-  if (!text.trim()) return;
-  field.value = "";
-  transcript.toEnd();
+/** Sends what was written, in a new session where none is open; it is shown at once. */
+async function send(content) {
+  written = -Infinity;
+  if (!current) {
+    const session = await openNew(hello.folder);
+    await ask(session, { send: { content } });
+    return;
+  }
+  const back = transcript.echo(content);
   try {
-    await say({ send: { content: [{ text: { text } }] } });
+    await say({ send: { content } });
     banner();
   } catch (error) {
-    field.value = field.value ? `${text}\n${field.value}` : text;
+    back();
     throw error;
   }
-}));
+}
 
-field.addEventListener("keydown", (event) => {
-  if (event.key === "Enter" && !event.shiftKey && !event.isComposing && !matchMedia("(pointer: coarse)").matches) {
-    event.preventDefault();
-    byId("composer").requestSubmit();
+/** Goes to where words were said, and reads earlier messages until they are found. */
+async function locate(words) {
+  sought = null;
+  const session = current;
+  const parts = words.toLowerCase().split(/\s+/).filter(Boolean);
+  for (let page = 0; page < MAX_PAGES && current === session; page++) {
+    const found = [...byId("messages").children].findLast((it) => parts.every((part) => it.textContent.toLowerCase().includes(part)));
+    if (found) {
+      found.scrollIntoView({ block: "center" });
+      found.tabIndex = -1;
+      return found.focus();
+    }
+    if (first === 0) break;
+    await earlier();
   }
-});
+  return toast("The place is not in the conversation any more.");
+}
+
+/** What reads earlier messages now: whoever asks meanwhile waits for the same. */
+let reading = null;
+const earlier = () => (reading ??= trying(readEarlier)().finally(() => (reading = null)));
+
+async function readEarlier() {
+  const session = current;
+  const { history } = await say({ history: { before: first, max: PAGE } });
+  if (session !== current) return;
+  first = history.first;
+  transcript.older(first, history.messages);
+  byId("earlier").hidden = first === 0;
+}
 
 const cancel = trying(() => say("cancel"));
 byId("stop").addEventListener("click", cancel);
+byId("earlier").addEventListener("click", earlier);
+byId("transcript").addEventListener("scroll", () => { if (byId("transcript").scrollTop < NEAR_TOP && !byId("earlier").hidden && view) earlier(); }, { passive: true });
+byId("mode").addEventListener("change", trying(() => say({ set_mode: { mode: byId("mode").value } })));
+byId("model").addEventListener("click", () => actions.run("model", ""));
+byId("facts").addEventListener("click", () => panel("Context and cost", facts(say, view)));
+byId("open-menu").addEventListener("click", () => actions.menu());
+byId("say").addEventListener("input", () => (written = performance.now()));
+
 addEventListener("keydown", (event) => {
-  if (event.key !== "Escape" || event.defaultPrevented || byId("panel").open) return;
-  if (byId("side").classList.contains("open")) closeSide();
-  else if (view?.turn && canSteer()) cancel();
+  if (event.defaultPrevented || event.isComposing || byId("panel").open) return;
+  const isField = event.target.matches?.("input, textarea, select");
+  const isControl = event.ctrlKey || event.metaKey;
+  if (event.key === "Escape") {
+    // In a field it clears or closes what is there; only in an empty message box and outside of fields does it stop a turn.
+    if (byId("side").classList.contains("open")) closeSide();
+    else if (view?.turn && canSteer() && (!isField || (event.target === byId("say") && !event.target.value))) cancel();
+  } else if (isControl && event.key === "k") {
+    event.preventDefault();
+    openSide();
+    byId("words").focus();
+  } else if (isControl && event.shiftKey && event.key.toLowerCase() === "d" && view && canSteer()) {
+    event.preventDefault();
+    if (review.isOpen) review.close();
+    else review.open();
+  } else if (event.key === "?" && !isField && !isControl) actions.keys();
 });
 
-byId("mode").addEventListener("change", trying(() => say({ set_mode: { mode: byId("mode").value } })));
-byId("facts").addEventListener("click", () => panel("Facts", facts(say, view)));
 byId("new").addEventListener("click", () => {
   const where = h("input", { type: "text", value: folder ?? hello?.folder ?? "", "aria-label": "Folder to work in", spellcheck: "false", autocomplete: "off" });
   const start = trying(async (event) => { event.preventDefault(); await openNew(where.value.trim()); closePanel(); });
-  panel("New session", h("form", { onsubmit: start }, h("label", null, "Folder", h("div", { class: "row" }, where, h("button", { type: "submit", class: "first" }, "Start")))));
+  const known = [...new Set([hello?.folder, ...live.map((it) => it.folder), ...folders()])].filter(Boolean);
+  panel("New session", [h("form", { class: "row", onsubmit: start }, where, h("button", { type: "submit", class: "first" }, "Start")),
+    h("ul", { class: "choices" }, known.map((it) => h("li", null, h("button", { type: "button", onclick: trying(async () => { await openNew(it); closePanel(); }) }, icon("folder"), h("span", { class: "words" }, clean(baseName(it)), h("small", null, clean(it)))))))]);
 });
 
+byId("words").addEventListener("input", () => { drawLists(); if (!byId("words").value) showHits(null); });
 byId("search").addEventListener("submit", trying(async (event) => {
   event.preventDefault();
   const words = byId("words").value.trim();
   if (!words) return showHits(null);
-  const here = current ?? live.find((it) => it.folder === hello?.folder)?.status.session;
+  const where = folder ?? hello?.folder;
+  const here = current ?? live.find((it) => it.folder === where)?.status.session ?? (canSteer() && (await ask(null, { open: { folder: where, interactive: true, detach: "keep" } })).opened.session);
   if (!here) throw new Refused({ cause: "open a session first", remedy: "Its project is searched." });
   const { hits } = await ask(here, { search: { words, max: MAX_HITS } });
-  showHits(hits, trying(openStored));
+  return showHits(hits, words, trying(async (hit) => {
+    sought = words;
+    if (hit.session === current) { closeSide(); return locate(words); }
+    if (live.some((it) => it.status.session === hit.session)) { closeSide(); return show(hit.session); }
+    return openStored(where, hit.session);
+  }));
 }));
 
-byId("earlier").addEventListener("click", trying(async () => {
-  const { history } = await say({ history: { before: first, max: PAGE } });
-  first = history.first;
-  transcript.older(first, history.messages);
-  byId("earlier").hidden = first === 0;
-}));
-
-byId("open-menu").addEventListener("click", () => {
-  const actions = [
-    ["Model", () => panel("Model", models(say, armName(view.arm), trying(async (arm) => { await say({ pin: { arm } }); closePanel(); })))],
-    ["Rewind", () => panel("Rewind", points(say, trying(async (point) => {
-      const { text } = await say({ rewind: { turns: point.turns, files: true, conversation: true } });
-      closePanel();
-      if (!field.value) field.value = point.prompt;
-      hear(text);
-    })))],
-    ["Redo", trying(async () => { closePanel(); hear((await say("redo")).text); })],
-    ["Changes", () => panel("Changed files", changes(say))],
-    ["Model, context, cost", () => panel("Facts", facts(say, view))],
-    ["Compact", trying(async () => { closePanel(); await say({ compact: { focus: "" } }); })],
-    ["Good", trying(async () => { closePanel(); await say({ rate: { good: true } }); hear("Noted."); })],
-    ["Bad", trying(async () => { closePanel(); await say({ rate: { good: false } }); hear("Noted."); })],
-    ["Fork", trying(async () => { closePanel(); show((await say("fork")).opened.session); })],
-    ["Rename", () => panel("Rename", renaming())],
-    ["Settings", () => panel("Settings", settings(say, view, hello.settings ?? []))],
-    ["End session", trying(async () => { closePanel(); await say("close"); })],
-  ];
-  if ("Notification" in window && Notification.permission === "default") {
-    actions.push(["Notify me of questions", async () => { closePanel(); await Notification.requestPermission(); }]);
-  }
-  const shown = canSteer() ? actions : actions.filter(([name]) => name.startsWith("Model,"));
-  panel("Menu", h("div", { class: "actions" }, shown.map(([name, act]) => h("button", { type: "button", onclick: act }, name))));
-});
-
-function renaming() {
-  const title = h("input", { type: "text", "aria-label": "Title", value: byId("title").textContent, autocomplete: "off" });
-  return h("form", { class: "row", onsubmit: trying(async (event) => { event.preventDefault(); await say({ rename: { title: title.value.trim() } }); closePanel(); list(); }) },
-    title, h("button", { type: "submit", class: "first" }, "Rename"));
-}
+const covered = () => [byId("transcript"), byId("dock"), byId("review"), ...byId("bar").querySelectorAll("button")];
 
 function openSide() {
   byId("side").classList.add("open");
   byId("open-side").setAttribute("aria-expanded", "true");
+  // Where it covers the page, the rest is out of reach meanwhile.
+  for (const it of covered()) it.inert = matchMedia("(max-width: 899px)").matches;
 }
 
 function closeSide() {
+  for (const it of covered()) it.inert = false;
   byId("side").classList.remove("open");
   byId("open-side").setAttribute("aria-expanded", "false");
 }
 byId("open-side").addEventListener("click", () => {
-  if (byId("side").classList.contains("open")) return closeSide();
   openSide();
-  byId("words").focus();
+  byId("close-side").focus();
 });
+byId("close-side").addEventListener("click", () => { closeSide(); byId("open-side").focus(); });
+matchMedia("(min-width: 900px)").addEventListener("change", closeSide);
 byId("skip").addEventListener("click", (event) => {
   event.preventDefault();
-  (byId("composer").hidden ? byId("main") : field).focus();
+  (byId("composer").hidden ? byId("main") : byId("say")).focus();
 });
-addEventListener("popstate", () => follow());
+addEventListener("popstate", () => { closeSide(); follow(); });
+document.addEventListener("visibilitychange", () => { if (!document.hidden) { news.delete(current); list(); stream?.wake(); } });
 
 function follow() {
   const session = /^#\/([\w-]+)$/.exec(location.hash)?.[1];
   if (session) show(session);
   else home();
+}
+
+function dress() {
+  applyLook();
+  for (const [id, image] of [["brand", "hat"], ["new", "plus"], ["close-side", "close"], ["open-side", "list"], ["open-menu", "more"], ["to-end", "down"], ["attach", "clip"], ["stop", "stop"], ["send", "up"]]) byId(id).prepend(icon(image));
 }
 
 async function begin() {
@@ -476,7 +607,9 @@ async function begin() {
     return setTimeout(begin, 2000);
   }
   banner();
-  live = (await ask(null, "list").catch(() => ({ live: [] }))).live;
+  byId("new").hidden = byId("search").hidden = !canSteer();
+  live = (await ask(null, "list").catch(() => ({ live: [] }))).live.map(placed);
+  look(live, current);
   stream = new Stream(
     () => (current ? [view ? { session: current, epoch: view.epoch, seq: view.seq } : { session: current }] : []),
     told,
@@ -486,6 +619,8 @@ async function begin() {
     },
   );
   follow();
+  register((session) => { closeSide(); show(session); });
 }
 
+dress();
 begin();

@@ -1,15 +1,27 @@
 // Questions that wait for a person: all of what would run, why it is asked, what it would change, and the same
-// answers as at the terminal.
+// answers as at the terminal, on buttons that never leave the screen and under the same keys.
 
 import { argumentList } from "./cards.js";
-import { diff } from "./diff.js";
-import { byId, clean, fill, h } from "./dom.js";
+import { diff, diffOfCall, parse } from "./diff.js";
+import { byId, clean, fill, h, ticked } from "./dom.js";
+import { icon } from "./icons.js";
 import { markdown } from "./md.js";
+import { argumentsOf, inWords, reasonsOf, sentence } from "./words.js";
+
+/** A question of an elf, without the name of the mode that asks. */
+const withoutMode = (reason) => reason.replace(/: mode [a-z_]+: /, ": ");
+
+/** Keys that come this soon after a question were meant for what was there before. */
+const READY_MS = 700;
+
+const TITLES = { bash: "Run this command?", "fs.edit": "Edit this file?", "fs.write": "Write this file?", "fs.read": "Read this?", "elf.spawn": "Start these elfs?" };
+
+const titleOf = ({ call }) => TITLES[call.name] ?? `Use ${clean(call.name.replace(".", ": "))}?`;
 
 export class Questions {
   #box = byId("questions");
   #shown = new Map();
-  #answer; #place;
+  #answer; #place; #since = 0;
 
   /**
    * `answer(call, answer)` sends an answer; `place(rule, scope)` tells where a rule would be kept.
@@ -17,9 +29,13 @@ export class Questions {
   constructor(answer, place) {
     this.#answer = answer;
     this.#place = place;
+    addEventListener("keydown", (event) => this.#key(event));
   }
 
-  /** Shows the questions of a turn; gives those that are new. */
+  /** The question that is in sight. */
+  get #current() { return [...this.#shown.values()].find((it) => !it.hidden); }
+
+  /** Shows the questions of a turn, one at a time; gives those that are new. */
   show(questions, canAnswer) {
     const open = new Set();
     const news = [];
@@ -39,20 +55,60 @@ export class Questions {
       element.remove();
       this.#shown.delete(id);
     }
-    this.#box.hidden = this.#shown.size === 0;
-    if (hadFocus) (this.#shown.values().next().value?.querySelector("h2") ?? byId("say")).focus();
+    const all = [...this.#shown.values()];
+    const current = this.#current ?? all[0];
+    for (const it of all) it.hidden = it !== current;
+    all.forEach((it, place) => this.#count(it, place, all.length));
+    this.#box.hidden = all.length === 0;
+    if (news.length) this.#since = performance.now();
+    if (hadFocus) (current?.querySelector("h2") ?? byId("say")).focus();
     return news;
   }
 
+  #count(element, place, many) {
+    fill(element.querySelector(".which"), many > 1 && h("button", { type: "button", class: "plain", onclick: () => this.#next(element) }, `${place + 1} of ${many}, next`));
+  }
+
+  #next(element) {
+    const all = [...this.#shown.values()];
+    const next = all[(all.indexOf(element) + 1) % all.length];
+    for (const it of all) it.hidden = it !== next;
+    next.querySelector("h2").focus();
+  }
+
+  /** The keys of the terminal, while nobody writes. */
+  #key(event) {
+    const card = this.#current;
+    if (!card || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing || document.querySelector("dialog[open]")) return;
+    if (event.target.matches?.("input, textarea, select")) return;
+    const button = card.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
+    const isReady = performance.now() - this.#since > READY_MS;
+    if (button && isReady && !button.disabled) {
+      event.preventDefault();
+      button.click();
+    } else if (event.key.length === 1 && !" ynarp".includes(event.key) && event.target.matches?.(".question h2")) {
+      // What is written is meant for the message box.
+      byId("say").focus();
+    }
+  }
+
   #card(question, canAnswer) {
-    const { call, reason, preview, inquiry, during, notable } = question;
+    const { call, reason, preview, inquiry, during, notable, parts } = question;
     // What an elf asks says so itself, and shows all of the elf's call.
     const isOfElf = Boolean(during) && call.name === "elf.spawn";
-    const title = inquiry ? "The model asks you a question" : isOfElf ? clean(reason) : `${clean(call.name)} needs your approval`;
-    const heading = h("h2", { tabindex: "-1" }, title);
-    const about = inquiry ? h("div", { class: "reason" }, markdown(reason))
-      : [isOfElf ? null : [h("div", { class: "what" }, argumentList(call, Boolean(preview))), h("p", { class: "reason" }, clean(reason))], named(notable), preview ? diff(preview) : null];
-    const status = h("p", { class: "note", role: "status" });
+    const { mode, list } = reasonsOf(withoutMode(reason), call);
+    const isBad = !inquiry && (list.some((it) => it.isBad) || notable?.length > 0);
+    const title = inquiry ? "The model asks you a question" : isOfElf ? "An elf needs your approval" : titleOf(question);
+    const head = h("header", null, icon(inquiry ? "ask" : isBad ? "alert" : inWords(call).icon), h("h2", { tabindex: "-1" }, title), h("span", { class: "which" }), mode && h("span", { class: "mode", title: "Permission mode" }, h("span", { class: "sr" }, "Permission mode: "), mode));
+    const whole = () => parse(diffOfCall(call) ?? "")[0] ?? null;
+    const about = inquiry ? h("div", { class: "reason message", dir: "auto" }, markdown(reason)) : [
+      isOfElf ? null : what(call, Boolean(preview)),
+      named(notable),
+      reasons(list),
+      preview ? diff(preview, { whole }) : null,
+      parts?.length ? this.#parts(parts) : null,
+    ];
+    const status = h("p", { class: "note bad", role: "status" });
     const send = (answer) => {
       for (const it of card.querySelectorAll("button, input, select")) it.disabled = true;
       this.#answer(call.id, answer).catch((error) => {
@@ -61,56 +117,67 @@ export class Questions {
       });
     };
     const choices = !canAnswer ? [h("p", { class: "note" }, "This link lets you watch; somebody else has to answer.")]
-      : inquiry ? this.#words(inquiry, send) : this.#permission(question, send);
-    const card = h("section", { class: "question", "aria-label": title }, heading, about, choices, status);
+      : inquiry ? this.#words(inquiry, send) : this.#permission(question, send, isBad, status);
+    const card = h("section", { class: isBad ? "question danger" : "question", "aria-label": title }, head, h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "What is asked" }, about), h("footer", null, choices, status));
     return card;
   }
 
   #words(inquiry, send) {
-    const field = h("input", { type: "text", "aria-label": "Your answer", autocomplete: "off" });
+    const field = h("input", { type: "text", "aria-label": "Your answer", placeholder: "Your answer", autocomplete: "off", dir: "auto" });
     const say = (event) => {
       event.preventDefault();
       if (field.value.trim()) send({ text: { text: field.value.trim() } });
     };
     return [
-      h("div", { class: "buttons" }, inquiry.choices.map((text, place) => h("button", { type: "button", class: place ? "" : "first", onclick: () => send({ text: { text } }) }, clean(text)))),
-      h("form", { class: "row", onsubmit: say }, field, h("button", { type: "submit" }, "Answer")),
-      h("button", { type: "button", class: "quiet", onclick: () => send({ deny: { reason: "" } }) }, "No answer"),
+      h("div", { class: "buttons" }, inquiry.choices.map((text, place) => h("button", { type: "button", class: place ? "" : "first", "data-key": String(place + 1), onclick: () => send({ text: { text } }) }, clean(text), h("kbd", { "aria-hidden": "true" }, place + 1)))),
+      h("form", { class: "row", onsubmit: say }, field, h("button", { type: "submit" }, "Answer"), h("button", { type: "button", class: "plain", onclick: () => send({ deny: { reason: "" } }) }, "No answer")),
     ];
   }
 
-  #permission({ always, parts }, send) {
-    const reason = h("input", { type: "text", "aria-label": "Why not; the model is told", placeholder: "Why not? (the model is told)", autocomplete: "off" });
+  #permission({ always, parts }, send, isBad, status) {
+    const extra = h("div", { class: "extra" });
+    const reason = h("input", { type: "text", "aria-label": "Why not; the model is told", placeholder: "Why not? (the model is told)", autocomplete: "off", dir: "auto" });
     const deny = (event) => {
       event.preventDefault();
       send({ deny: { reason: reason.value.trim() } });
     };
+    const forms = {
+      r: h("form", { class: "row", onsubmit: deny }, reason, h("button", { type: "submit" }, "Deny")),
+      a: always && this.#always(always, send),
+    };
+    const show = (name) => () => {
+      const isOpen = forms[name].isConnected;
+      fill(extra, isOpen ? null : forms[name]);
+      if (!isOpen) forms[name].querySelector("input").focus();
+    };
+    const choice = (key, text, onclick, kind = "") => h("button", { type: "button", class: kind, "data-key": key, "aria-keyshortcuts": key, onclick }, text, h("kbd", { "aria-hidden": "true" }, key));
+    const keep = () => {
+      const names = [...this.#box.querySelectorAll(".question:not([hidden]) fieldset input:checked")].map((it) => it.dataset.name);
+      if (names.length) return send({ part: { names } });
+      status.textContent = "Nothing is ticked: tick what shall be kept, or deny all of it.";
+    };
+    const deniesFirst = isBad;
+    const yes = choice("y", parts?.length ? "Keep all of it" : "Approve once", () => send("allow"), isBad ? "yes bad" : "yes first");
+    const no = choice("n", "Deny", () => send({ deny: { reason: "" } }), "no");
     return [
-      parts?.length ? this.#parts(parts, send) : null,
-      h("div", { class: "buttons" },
-        h("button", { type: "button", class: "first", onclick: () => send("allow") }, parts?.length ? "Keep all of it" : "Approve once"),
-        h("button", { type: "button", onclick: () => send({ deny: { reason: "" } }) }, "Deny")),
-      always ? this.#always(always, send) : null,
-      h("form", { class: "row", onsubmit: deny }, reason, h("button", { type: "submit" }, "Deny, and say why")),
+      h("div", { class: "buttons" }, deniesFirst ? [no, yes] : [yes, no],
+        parts?.length ? choice("p", "Keep what is ticked", keep) : null,
+        always ? choice("a", "Always …", show("a")) : null,
+        choice("r", "Deny, say why …", show("r"))),
+      extra,
     ];
   }
 
   /** What a command has changed on trial, to be chosen from. */
-  #parts(parts, send) {
-    const boxes = parts.map((name) => [name, h("input", { type: "checkbox" })]);
-    const keep = () => {
-      const names = boxes.filter(([, box]) => box.checked).map(([name]) => name);
-      if (names.length) send({ part: { names } });
-    };
-    return h("fieldset", null, h("legend", null, "Keep a part of it"),
-      boxes.map(([name, box]) => h("label", null, box, h("code", null, clean(name)))),
-      h("button", { type: "button", onclick: keep }, "Keep what is ticked"));
+  #parts(parts) {
+    return h("fieldset", null, h("legend", null, "What it changed; tick what to keep"),
+      parts.map((name) => h("label", null, h("input", { type: "checkbox", "data-name": name }), h("code", null, clean(name)))));
   }
 
   /** The rule of a lasting yes: it can be changed, and hold longer. */
   #always(always, send) {
-    const rule = h("input", { type: "text", value: always, "aria-label": "The rule", spellcheck: "false", autocomplete: "off" });
-    const where = h("span", { class: "note", role: "status" });
+    const rule = h("input", { type: "text", value: always, "aria-label": "The rule that always approves", spellcheck: "false", autocomplete: "off" });
+    const where = h("p", { class: "note", role: "status" });
     const tell = async () => {
       if (scope.value === "session") return fill(where);
       fill(where, await this.#place(rule.value.trim(), scope.value).catch((error) => error.message));
@@ -124,14 +191,28 @@ export class Questions {
       const plain = text === always && scope.value === "session";
       send(plain ? "always" : { rule: { rule: text, scope: scope.value } });
     };
-    return h("details", { class: "always" }, h("summary", null, "Always approve ", h("code", null, clean(always))),
-      h("form", { class: "row", onsubmit: allow }, rule, scope, h("button", { type: "submit" }, "Always approve")), where);
+    return h("form", { class: "row", onsubmit: allow }, rule, scope, h("button", { type: "submit" }, "Always approve"), where);
   }
+}
+
+/** What would be done, as it would be done. */
+function what(call, hasPreview) {
+  const command = call.arguments?.command;
+  if (call.name === "bash" && typeof command === "string") {
+    const rest = argumentsOf(call).filter(([name]) => name !== "command");
+    return h("div", { class: "what" }, h("pre", { tabindex: "0", dir: "ltr" }, clean(command)), rest.map(([name, text]) => h("p", { class: "note" }, clean(name), ": ", h("code", null, clean(text)))));
+  }
+  // A diff names its file itself.
+  return hasPreview && inWords(call).icon === "edit" ? null : h("div", { class: "what" }, argumentList(call, hasPreview));
+}
+
+function reasons(list) {
+  return list.length ? h("ul", { class: "reasons", "aria-label": "Why it is asked" }, list.map(({ text, isBad }) => h("li", { class: isBad ? "bad" : "" }, isBad && icon("alert"), h("span", { dir: "auto" }, isBad && h("span", { class: "sr" }, "Warning: "), ticked(sentence(clean(text))))))) : null;
 }
 
 /** What must be seen by name before a yes, the most important first. */
 function named(notable) {
   if (!notable?.length) return null;
-  return h("ul", { class: "notable", "aria-label": "Look at these first" },
-    notable.map(({ name, what }) => h("li", null, h("code", null, clean(name)), ` ${clean(what)}`)));
+  return h("ul", { class: "reasons", "aria-label": "Look at these first" },
+    notable.map(({ name, what: it }) => h("li", { class: "bad" }, icon("alert"), h("span", null, h("code", null, clean(name)), ` ${clean(it)}`))));
 }

@@ -1,13 +1,20 @@
-// Tool calls: a line each, with arguments, output and diff behind it, drawn only once somebody looks.
+// Tool calls in words, a line each: what was done, what came of it; behind it the result, and last the call as it was
+// written. Drawn only once somebody looks.
 
-import { counted, diff } from "./diff.js";
-import { clean, duration, h, short } from "./dom.js";
-import { argumentsOf, brief } from "./words.js";
+import { diff, diffOfCall, parse, tally } from "./diff.js";
+import { clean, count, duration, h, short } from "./dom.js";
+import { icon } from "./icons.js";
+import { copyButton } from "./toast.js";
+import { argumentsOf, asText, inWords, looksInWords, outcome } from "./words.js";
 
 /** Characters of an argument or output that are drawn at once. */
 const MAX_SHOWN = 20000;
 /** Characters of running output that are drawn. */
 const MAX_LIVE = 4000;
+/** Bytes of a saved output that are read with one click. */
+const MAX_OUTPUT_BYTES = 256 << 10;
+/** Faster calls do not say how long they took. */
+const SLOW_MS = 1000;
 const IMAGES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /** A picture, where it is of a kind that is nothing but one. */
@@ -19,7 +26,7 @@ export function picture(image, about) {
 /** A text that may be long: its beginning, and the rest on demand. */
 export function long(text) {
   const shown = clean(text);
-  const pre = h("pre", { tabindex: "0" }, shown.slice(0, MAX_SHOWN));
+  const pre = h("pre", { tabindex: "0", dir: "ltr" }, shown.slice(0, MAX_SHOWN));
   if (shown.length <= MAX_SHOWN) return pre;
   const more = h("button", { type: "button", class: "quiet", onclick: () => { pre.textContent = shown; more.remove(); } }, `Show all ${shown.length.toLocaleString()} characters`);
   return [pre, more];
@@ -33,39 +40,57 @@ export function argumentList(call, hasPreview = false) {
 
 /** A call in the conversation. */
 export class Card {
-  #call; #output = ""; #result = null; #diff = null; #ms = null; #body; #state; #tally; #drawn = false; #live = null;
-  constructor(call) {
-    this.#call = call;
-    this.#state = h("span", { class: "state" });
+  #output = ""; #result = null; #diff = null; #ms = null; #body; #image; #verb; #brief; #tally; #drawn = false; #live = null; #words; #actions; #isDenied = false;
+  /** `actions.output(id, from, max)` reads a result that was put aside; `actions.open(name)` shows an elf. */
+  constructor(call, actions = {}) {
+    this.call = call;
+    this.#actions = actions;
+    this.#words = inWords(call);
+    this.#image = icon(this.#words.icon);
+    this.#verb = h("span", { class: "verb" });
+    this.#brief = h("span", { class: "brief", dir: "ltr" }, clean(this.#words.what));
     this.#tally = h("span", { class: "tally" });
     this.#body = h("div", { class: "body" });
     this.element = h("details", { class: "tool", ontoggle: () => this.#draw() },
-      h("summary", null, this.#state, h("code", { class: "tool-name" }, clean(call.name)),
-        h("span", { class: "brief" }, clean(brief(call))), this.#tally),
-      this.#body);
-    this.#say("waits", "·");
+      h("summary", null, this.#image, this.#verb, this.#brief, this.#tally, icon("right")), this.#body);
+    this.#say("waits", this.#words.doing);
   }
 
   get isOver() { return this.#result !== null; }
+  /** Whether it only looked, so that it can stand with others in one line. */
+  get isLook() { return this.#words.looks; }
+  /** What it changed. */
+  get changes() { return this.#diff && !this.#result?.is_error ? parse(this.#diff) : []; }
 
-  #say(state, mark) {
+  #say(state, verb) {
     this.element.dataset.state = state;
-    this.#state.replaceChildren(h("span", { "aria-hidden": "true" }, mark), h("span", { class: "sr" }, state));
+    this.#verb.replaceChildren(verb, h("span", { class: "sr" }, state === "done" ? "" : ` (${state})`));
   }
 
   starts() {
-    if (!this.isOver) this.#say("runs", "▸");
+    if (!this.isOver) this.#say("runs", this.#words.doing);
   }
 
   /** Shows the end of its output while it runs. @param {string} output */
   progress(output) {
     this.#output = output;
-    if (this.isOver) return;
+    // Elfs have rows of their own while they work.
+    if (this.isOver || this.call.name === "elf.spawn") return;
     if (!this.#live) {
-      this.#live = h("pre", { class: "live", tabindex: "0" });
+      this.#live = h("pre", { class: "live", tabindex: "0", "aria-label": "Output so far", dir: "ltr" });
       this.element.after(this.#live);
     }
+    // Whoever scrolled up reads; else the newest line is what counts.
+    const { scrollTop, scrollHeight, clientHeight } = this.#live;
+    const isAtEnd = scrollHeight - scrollTop - clientHeight < 24;
     this.#live.textContent = clean(output.slice(-MAX_LIVE));
+    if (isAtEnd) this.#live.scrollTop = this.#live.scrollHeight;
+  }
+
+  /** Nobody approved it. */
+  denied() {
+    this.#isDenied = true;
+    if (this.isOver) this.#say("failed", "Denied:");
   }
 
   /** @param {any} result @param {string | null} diffText @param {number | null} ms */
@@ -74,41 +99,106 @@ export class Card {
     this.#live = null;
     const isNews = !this.isOver || diffText;
     this.#result = result;
-    this.#diff = diffText ?? this.#diff;
+    // After a while only the call itself still says what it changed.
+    this.#diff = diffText ?? this.#diff ?? (result.is_error ? null : diffOfCall(this.call));
     this.#ms = ms ?? this.#ms;
-    this.#say(result.is_error ? "failed" : "done", result.is_error ? "✗" : "✓");
+    this.#say(result.is_error ? "failed" : "done", this.#isDenied ? "Denied:" : result.is_error ? this.#words.failed : this.#words.done);
     const parts = [];
-    if (this.#diff) {
-      const [added, removed] = counted(this.#diff);
-      parts.push(h("span", { class: "plus" }, `+${added}`), " ", h("span", { class: "minus" }, `−${removed}`), " ");
+    if (this.#diff && !result.is_error) {
+      const files = parse(this.#diff);
+      parts.push(tally(files.reduce((all, it) => all + it.added, 0), files.reduce((all, it) => all + it.removed, 0)), " ");
     }
-    if (this.#ms !== null) parts.push(duration(this.#ms));
-    this.#tally.replaceChildren(...parts);
+    const text = result.parts.map((it) => it.text?.text ?? "").join("\n");
+    const came = result.is_error ? "" : outcome(this.call, text);
+    if (came) parts.push(came);
+    if (this.#ms !== null && this.#ms >= SLOW_MS) parts.push(came ? ", " : "", duration(this.#ms));
+    this.#tally.replaceChildren(...parts.flat());
+    this.element.dispatchEvent(new CustomEvent("over"));
     if (isNews && this.#drawn) { this.#drawn = false; this.#draw(); }
   }
 
   #draw() {
     if (!this.element.open || this.#drawn) return;
     this.#drawn = true;
-    const shown = [...argumentList(this.#call).flat()];
+    const shown = [];
+    const { call } = this;
+    if (call.name === "bash" && typeof call.arguments?.command === "string") shown.push(withCopy("$ " + call.arguments.command, call.arguments.command));
+    if (call.name === "elf.spawn" && Array.isArray(call.arguments?.tasks)) shown.push(this.#elfs(call.arguments.tasks));
     if (this.#diff) shown.push(diff(this.#diff));
     for (const part of this.#result?.parts ?? []) {
-      if (part.text) shown.push(h("div", { class: "output" }, long(part.text.text)));
+      // Where a diff shows it, the words around it add nothing.
+      if (part.text && !(this.#diff && !this.#result.is_error)) shown.push(h("div", { class: "output" }, withCopy(part.text.text), this.#rest(part.text.text)));
       else if (part.image) shown.push(picture(part.image, "Picture that the tool read"));
     }
     if (!this.#result && this.#output) shown.push(long(this.#output));
+    shown.push(h("details", { class: "raw" }, h("summary", null, "As the model wrote it"), h("p", { class: "note" }, h("code", null, clean(call.name))), argumentList(call)));
     this.#body.replaceChildren(...shown.flat());
+  }
+
+  /** All of an output of which the model got a part. */
+  #rest(text) {
+    const id = /\[… \d+ of \d+ bytes are left out here and kept as `([\w-]{1,64})`/.exec(text)?.[1];
+    if (!id || !this.#actions.output) return null;
+    const pre = h("pre", { tabindex: "0", dir: "ltr", hidden: true });
+    let from = 0;
+    const button = h("button", { type: "button", class: "quiet", onclick: async () => {
+      button.disabled = true;
+      const part = await this.#actions.output(id, from, MAX_OUTPUT_BYTES);
+      button.disabled = false;
+      if (!part) return;
+      pre.hidden = false;
+      pre.append(clean(part.text));
+      if (part.next === null || part.next === undefined) return button.remove();
+      from = part.next;
+      button.textContent = `Show more (${Math.round((100 * from) / part.total_bytes)} % shown)`;
+    } }, "Show all of the output");
+    return [pre, button];
+  }
+
+  #elfs(tasks) {
+    return h("div", { class: "elfs" }, tasks.map((task) => h("div", { class: "elf-row" }, icon("hat"), h("strong", null, clean(asText(task?.name ?? "elf"))), h("span", { class: "task" }, clean(short(asText(task?.task ?? ""), 200))))));
+  }
+}
+
+function withCopy(text, copied = text) {
+  return h("div", { class: "with-copy" }, long(text), copyButton(() => copied));
+}
+
+/** Looks in a row, in one line. */
+export class Looks {
+  #cards = []; #verb; #words; #body;
+  constructor() {
+    this.#verb = h("span", { class: "verb" });
+    this.#words = h("span", null);
+    this.#body = h("div", { class: "body" });
+    this.element = h("details", { class: "group" }, h("summary", null, icon("search"), this.#verb, this.#words, icon("right")), this.#body);
+    this.element.looks = this;
+  }
+  add(card) {
+    this.#cards.push(card);
+    this.#body.append(card.element);
+    card.element.addEventListener("over", () => this.#draw());
+    this.#draw();
+  }
+  #draw() {
+    const isOver = this.#cards.every((it) => it.isOver);
+    const failed = this.#cards.filter((it) => it.element.dataset.state === "failed").length;
+    this.#verb.textContent = isOver ? "Explored" : "Exploring";
+    this.#words.textContent = looksInWords(this.#cards.map((it) => it.call)) + (failed ? `, ${count(failed, "failure")}` : "");
   }
 }
 
 /** A call that the model is still writing. */
 export class Draft {
-  #text; #pre;
+  #text = ""; #pre;
   constructor(name) {
-    this.#text = "";
-    this.#pre = h("pre", { class: "live" });
-    this.element = h("div", { class: "draft" }, h("span", { class: "note" }, "writes ", h("code", null, clean(name))), this.#pre);
+    const { icon: image, doing } = inWords({ name, arguments: {} });
+    this.#pre = h("pre", { class: "live", dir: "ltr" });
+    this.element = h("div", { class: "draft" }, h("div", { class: "note row" }, icon(image), `${doing} …`), this.#pre);
   }
   push(fragment) { this.#text = (this.#text + fragment).slice(-MAX_LIVE); }
-  draw() { this.#pre.textContent = clean(this.#text); }
+  draw() {
+    this.#pre.textContent = clean(this.#text);
+    this.#pre.scrollTop = this.#pre.scrollHeight;
+  }
 }

@@ -1,46 +1,283 @@
-// A unified diff as lines with numbers and colours; what is added and taken away is also said in words.
+// Unified diffs by file: folds, numbers, colours of the language, marks on the words that changed, one column or two.
+// What is added and taken away is also said in words.
 
-import { clean, h } from "./dom.js";
+import { clean, count, h } from "./dom.js";
+import { highlight, languageOf } from "./highlight.js";
+import { icon } from "./icons.js";
 
-/** Lines that are drawn; a larger diff says how many more there are. */
-const MAX_LINES = 1500;
-const HUNK = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@/;
+/** Lines of a file that are drawn at once; the rest comes with a click. */
+const MAX_LINES = 600;
+/** Lines in one element that the browser lays out only where it is seen. */
+const CHUNK = 100;
+/** Unchanged lines in a row that are folded, and those that stay around a change. */
+const FOLDED = 10;
+const AROUND = 3;
+/** Pairs of lines that are compared; larger edits are shown as all of the old and all of the new. */
+const MAX_COMPARED = 250000;
+/** Longer lines get no marks on words. */
+const MAX_MARKED = 400;
+/** The part of two lines that must be the same, so that the rest is marked. */
+const MIN_SHARE = 0.4;
 
-/** @param {string} text */
-export function diff(text) {
+const HUNK = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/;
+const CUT = /^\[(\d+) more diff lines\]$/;
+
+/**
+ * The files of a diff. A hunk ends where its counts say, so that a line that begins with `---` is what it is.
+ * @param {string} text
+ */
+export function parse(text) {
+  const files = [];
+  let file = null;
+  let [before, after, left, right] = [0, 0, 0, 0];
+  const begin = () => files.push((file = { path: "", from: "", rows: [], notes: [], added: 0, removed: 0 })) && file;
+  const row = (kind, a, b, words) => (file ?? begin()).rows.push({ kind, before: a, after: b, text: words });
   const lines = clean(text).replace(/\n$/, "").split("\n");
-  let [before, after] = [1, 1];
-  let within = !lines.some((line) => HUNK.test(line));
-  const rows = [];
-  for (const line of lines.slice(0, MAX_LINES)) {
+  for (const [place, line] of lines.entries()) {
     const hunk = HUNK.exec(line);
+    const sign = line[0];
+    if (left > 0 || right > 0) {
+      const cut = CUT.exec(line);
+      if (cut) {
+        (file ?? begin()).cut = +cut[1];
+        [left, right] = [0, 0];
+        continue;
+      }
+      if (sign === "+" && right > 0) { row("added", 0, after++, line.slice(1)); file.added++; right--; continue; }
+      if (sign === "-" && left > 0) { row("removed", before++, 0, line.slice(1)); file.removed++; left--; continue; }
+      if ((sign === " " || line === "") && left > 0 && right > 0) { row("same", before++, after++, line.slice(1)); left--; right--; continue; }
+      if (sign === "\\") { row("note", 0, 0, line.slice(2)); continue; }
+      [left, right] = [0, 0];
+    }
+    const cut = CUT.exec(line);
     if (hunk) {
-      [before, after, within] = [+hunk[1], +hunk[2], true];
-      rows.push(row("hunk", "", "", line));
-    } else if (/^(diff |index |new file|deleted file|similarity |rename |Binary )/.test(line)) {
-      within = false;
-      rows.push(row("file", "", "", line));
-    } else if (!within) rows.push(row("file", "", "", line));
-    else if (line.startsWith("+")) rows.push(row("added", "", after++, line));
-    else if (line.startsWith("-")) rows.push(row("removed", before++, "", line));
-    else if (line.startsWith("\\")) rows.push(row("note", "", "", line));
-    else rows.push(row("same", before++, after++, line));
+      const since = +hunk[3];
+      const last = file?.rows.findLast((it) => it.after);
+      if (last && since > last.after + 1) row("gap", 0, 0, String(since - last.after - 1));
+      else if (!last && since > 1) row("gap", 0, 0, String(since - 1));
+      [before, left, after, right] = [+hunk[1], +(hunk[2] ?? 1), +hunk[3], +(hunk[4] ?? 1)];
+      if (!file) begin();
+    } else if (line.startsWith("diff --git ")) {
+      begin().path = / b\/(.*)$/.exec(line)?.[1] ?? line.slice(11);
+    } else if (line.startsWith("--- ") && (lines[place + 1] ?? "").startsWith("+++ ")) {
+      if (!file || file.rows.length || file.from) begin();
+      file.from = line.slice(4);
+    } else if (line.startsWith("+++ ") && file?.from) {
+      const name = line.slice(4).split("\t")[0];
+      file.path = name === "/dev/null" ? file.from.replace(/^a\//, "") : name.replace(/^b\//, "");
+      file.state = name === "/dev/null" ? "deleted" : file.from === "/dev/null" ? "new" : "";
+    } else if (cut) (file ?? begin()).cut = +cut[1];
+    else if (line.startsWith("\\")) row("note", 0, 0, line.slice(2));
+    else if (/^(index |new file|deleted file|similarity |old mode|new mode|rename )/.test(line)) continue;
+    else if (/^Binary /.test(line) && files.length) begin().notes.push(line);
+    else if (line.trim()) (file && !file.rows.length ? file : begin()).notes.push(line);
   }
-  if (lines.length > MAX_LINES) rows.push(row("note", "", "", `… ${lines.length - MAX_LINES} more lines`));
-  const [added, removed] = counted(text);
-  return h("div", { class: "diff", tabindex: "0", role: "region", "aria-label": `Diff: ${added} lines added, ${removed} removed` }, rows);
-}
-
-function row(kind, before, after, text) {
-  return h("div", { class: "line " + kind }, h("span", { class: "number", "aria-hidden": "true" }, before), h("span", { class: "number", "aria-hidden": "true" }, after), h("span", { class: "text" }, text || " "));
+  return files.filter((it) => it.rows.length || it.notes.length || it.path);
 }
 
 /** How many lines a diff adds and takes away. @param {string} text */
 export function counted(text) {
-  let [added, removed] = [0, 0];
-  for (const line of text.split("\n")) {
-    if (line.startsWith("+") && !line.startsWith("+++ ")) added++;
-    else if (line.startsWith("-") && !line.startsWith("--- ")) removed++;
+  const files = parse(text);
+  return [files.reduce((all, it) => all + it.added, 0), files.reduce((all, it) => all + it.removed, 0)];
+}
+
+/** How much was added and taken away, in colours. */
+export const tally = (added, removed) => [h("span", { class: "plus" }, `+${added}`), " ", h("span", { class: "minus" }, `−${removed}`)];
+
+/** The lines of two texts as those of a diff: what both have in the same order stays. */
+function compare(a, b) {
+  if (a.length * b.length > MAX_COMPARED) return [...a.map((it) => "-" + it), ...b.map((it) => "+" + it)];
+  // How many lines the rests from each pair of places on have in common.
+  const same = Array.from({ length: a.length + 1 }, () => new Uint32Array(b.length + 1));
+  for (let i = a.length - 1; i >= 0; i--) for (let j = b.length - 1; j >= 0; j--) same[i][j] = a[i] === b[j] ? same[i + 1][j + 1] + 1 : Math.max(same[i + 1][j], same[i][j + 1]);
+  const out = [];
+  let [i, j] = [0, 0];
+  while (i < a.length || j < b.length) {
+    if (i < a.length && j < b.length && a[i] === b[j]) { out.push(" " + a[i++]); j++; } else if (j >= b.length || (i < a.length && same[i + 1][j] >= same[i][j + 1])) out.push("-" + a[i++]);
+    else out.push("+" + b[j++]);
   }
-  return [added, removed];
+  return out;
+}
+
+/** A diff of what a call replaces, where the one that was told is no longer known. @param {any} call @returns {string | null} */
+export function diffOfCall(call) {
+  const { path, file_path: other, old_string: old, new_string: next, content } = call.arguments ?? {};
+  const name = path ?? other;
+  if (typeof name !== "string") return null;
+  const lines = (text) => (text === "" ? [] : text.replace(/\n$/, "").split("\n"));
+  if (call.name === "fs.edit" && typeof old === "string" && typeof next === "string") {
+    const [a, b] = [lines(old), lines(next)];
+    const body = compare(a, b);
+    return `--- a/${name}\n+++ b/${name}\n@@ -1,${a.length} +1,${b.length} @@\n${body.join("\n")}\n`;
+  }
+  if (call.name === "fs.write" && typeof content === "string") {
+    const all = lines(content);
+    return `--- /dev/null\n+++ b/${name}\n@@ -0,0 +1,${all.length} @@\n${all.map((it) => "+" + it).join("\n")}\n`;
+  }
+  return null;
+}
+
+/** Where two lines begin and end to differ, at borders of words. */
+function marks(a, b) {
+  if (a.length > MAX_MARKED || b.length > MAX_MARKED) return null;
+  const [x, y] = [a.match(/\w+|\W/gu) ?? [], b.match(/\w+|\W/gu) ?? []];
+  let start = 0;
+  while (start < x.length && start < y.length && x[start] === y[start]) start++;
+  let end = 0;
+  while (end < x.length - start && end < y.length - start && x[x.length - 1 - end] === y[y.length - 1 - end]) end++;
+  const length = (list, from, to) => list.slice(from, to).join("").length;
+  const same = x.slice(0, start).concat(x.slice(x.length - end)).join("").trim().length;
+  // Lines that have little in common are not marked: all of them is the change.
+  if (same < MIN_SHARE * Math.max(a.trim().length, b.trim().length) || (same === a.length && same === b.length)) return null;
+  return [[length(x, 0, start), a.length - length(x, x.length - end, x.length)], [length(y, 0, start), b.length - length(y, y.length - end, y.length)]];
+}
+
+/** Gives pairs of a line that went and one that came their marks. */
+function pair(rows) {
+  for (let at = 0; at < rows.length;) {
+    if (rows[at].kind !== "removed") { at++; continue; }
+    let middle = at;
+    while (rows[middle]?.kind === "removed") middle++;
+    let end = middle;
+    while (rows[end]?.kind === "added") end++;
+    for (let place = 0; place < Math.min(middle - at, end - middle); place++) {
+      const found = marks(rows[at + place].text, rows[middle + place].text);
+      if (found) [rows[at + place].mark, rows[middle + place].mark] = found;
+    }
+    at = end;
+  }
+}
+
+function code(row, language) {
+  const [parts] = highlight(row.text, language);
+  if (!row.mark) return parts.map(([name, text]) => (name ? h("span", { class: name }, text) : text));
+  const out = [];
+  const [from, to] = row.mark;
+  let at = 0;
+  for (const [name, text] of parts) {
+    const cuts = [0, Math.min(Math.max(from - at, 0), text.length), Math.min(Math.max(to - at, 0), text.length), text.length];
+    for (let place = 0; place < 3; place++) {
+      const piece = text.slice(cuts[place], cuts[place + 1]);
+      if (piece) out.push(h(place === 1 ? "mark" : "span", name ? { class: name } : null, piece));
+    }
+    at += text.length;
+  }
+  return out;
+}
+
+const SIGNS = { added: ["+", "added"], removed: ["−", "removed"], same: ["", ""] };
+
+function line(row, language, numbers) {
+  if (row.kind === "gap") return h("p", { class: "note" }, `⋯ ${count(+row.text, "unchanged line")}`);
+  if (row.kind === "note") return h("p", { class: "note" }, row.text);
+  const [sign, word] = SIGNS[row.kind];
+  const number = (it) => h("span", { class: "number", "aria-hidden": "true" }, it || "");
+  return h("div", { class: "line " + row.kind, "data-line": row.after || undefined }, numbers.map((side) => number(row[side])),
+    h("span", { class: "sign", "aria-hidden": "true" }, sign), word && h("span", { class: "sr" }, word + " "), h("span", { class: "text" }, row.text ? code(row, language) : " "));
+}
+
+/** Rows for two columns: what went at the left, what came in its place at the right. */
+function columns(rows, language) {
+  const out = [];
+  for (let at = 0; at < rows.length;) {
+    const row = rows[at];
+    if (row.kind === "gap" || row.kind === "note") { out.push(line(row)); at++; continue; }
+    const sides = [[], []];
+    if (row.kind === "same") {
+      sides[0].push(row);
+      sides[1].push(row);
+      at++;
+    } else {
+      while (rows[at]?.kind === "removed") sides[0].push(rows[at++]);
+      while (rows[at]?.kind === "added") sides[1].push(rows[at++]);
+    }
+    for (let place = 0; place < Math.max(sides[0].length, sides[1].length); place++) {
+      out.push(h("div", { class: "pair" }, sides.map((side, which) => (side[place] ? line(side[place], language, [which ? "after" : "before"]) : h("div", { class: "line empty" })))));
+    }
+  }
+  return out;
+}
+
+/** Rows as elements, in pieces that are laid out only where they are seen; long unchanged parts are folded. */
+function drawn(rows, language, isSplit) {
+  const out = [];
+  const draw = (some) => {
+    const lines = isSplit ? columns(some, language) : some.map((row) => line(row, language, ["before", "after"]));
+    for (let at = 0; at < lines.length; at += CHUNK) out.push(h("div", { class: "chunk" }, lines.slice(at, at + CHUNK)));
+  };
+  let from = 0;
+  for (let at = 0; at < rows.length;) {
+    let end = at;
+    while (rows[end]?.kind === "same") end++;
+    const [first, last] = [at + (at ? AROUND : 0), end - (end < rows.length ? AROUND : 0)];
+    if (last - first >= FOLDED) {
+      draw(rows.slice(from, first));
+      const hidden = rows.slice(first, last);
+      const button = h("button", { type: "button", class: "fold", onclick: () => {
+        const lines = isSplit ? columns(hidden, language) : hidden.map((row) => line(row, language, ["before", "after"]));
+        button.replaceWith(h("div", { class: "chunk" }, lines));
+      } }, `⋯ ${count(hidden.length, "unchanged line")}`);
+      out.push(button);
+      from = last;
+    }
+    at = Math.max(end, at + 1);
+  }
+  draw(rows.slice(from));
+  return out;
+}
+
+/** Draws rows in the place of a button, a part each frame, so that the page answers meanwhile. */
+function drawInSteps(button, rows, language, isSplit) {
+  button.disabled = true;
+  let at = 0;
+  const step = () => {
+    let end = Math.min(rows.length, at + MAX_LINES);
+    // What belongs together stays together where that is near.
+    for (let most = end + CHUNK; end < rows.length && end < most && rows[end].kind !== "same"; end++);
+    button.before(...drawn(rows.slice(at, end), language, isSplit));
+    at = end;
+    if (at < rows.length) requestAnimationFrame(step);
+    else button.remove();
+  };
+  step();
+}
+
+/** One file of a diff. `isSplit`: in two columns; `whole(file)` gives all of one that was cut. */
+export function fileElement(file, { isSplit = false, isOpen = true, isOnly = false, head = null, whole = null } = {}) {
+  const language = languageOf(file.path);
+  const box = h("div", { class: "diff-lines", tabindex: "0", role: "group", "aria-label": `Lines of ${file.path || "the diff"}` });
+  let isDrawn = false;
+  const draw = () => {
+    if (isDrawn) return;
+    isDrawn = true;
+    pair(file.rows);
+    box.append(...file.notes.map((text) => h("p", { class: "note" }, text)), ...drawn(file.rows.slice(0, MAX_LINES), language, isSplit));
+    const rest = file.rows.length - MAX_LINES;
+    if (rest > 0) {
+      const more = h("button", { type: "button", class: "more", onclick: () => drawInSteps(more, file.rows.slice(MAX_LINES), language, isSplit) }, `Show the other ${count(rest, "line")}`);
+      box.append(more);
+    }
+    if (file.cut) {
+      const all = whole?.();
+      const note = h("p", { class: "note" }, `${count(file.cut, "more line")} of this diff did not come with the question.`);
+      const more = all && h("button", { type: "button", class: "more", onclick: () => { note.remove(); drawInSteps(more, all.rows, language, false); } }, `Show all ${count(all.rows.length, "line")} that would be written`);
+      box.append(note, ...(more ? [more] : []));
+    }
+  };
+  if (isOnly && !file.path) {
+    draw();
+    return box;
+  }
+  const element = h("details", { class: "diff-file", open: isOpen, ontoggle: () => element.open && draw() },
+    h("summary", null, icon("right"), h("span", { class: "path" }, file.path || "Lines"), file.state && h("span", { class: "note" }, file.state), h("span", null, tally(file.added, file.removed)), head?.(file)), box);
+  if (isOpen) draw();
+  return element;
+}
+
+/** A diff, file by file. @param {string} text @param {Parameters<typeof fileElement>[1]} [options] */
+export function diff(text, options = {}) {
+  const files = parse(text);
+  const [added, removed] = counted(text);
+  return h("div", { class: options.isSplit ? "diff split" : "diff", role: "group", "aria-label": `Diff of ${count(files.length, "file")}: ${added} lines added, ${removed} removed` },
+    files.map((file) => fileElement(file, { ...options, isOnly: files.length === 1 })));
 }

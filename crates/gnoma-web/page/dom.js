@@ -1,6 +1,8 @@
 // Elements out of values. A string is always text: nothing here, and nothing elsewhere in the page, parses
 // markup, and the server's content security policy would not let it.
 
+import { icon } from "./icons.js";
+
 /**
  * Makes an element. Attributes are strings, true or false; what begins with `on` is a listener.
  * @param {string} tag @param {Record<string, any> | null} attributes @param {...any} children
@@ -33,6 +35,11 @@ export function fill(element, ...children) {
   return element;
 }
 
+/** A quiet button of an icon, and words where it has some. `name` is what it is called where it has none. */
+export function iconButton(image, { name, words, onclick, ...more } = {}) {
+  return h("button", { type: "button", class: "plain", "aria-label": words ? undefined : name, title: words ? undefined : name, onclick, ...more }, icon(image), words);
+}
+
 export const byId = (id) => document.getElementById(id);
 
 /** Characters that steer the direction of text or are not seen: shown as what they are. */
@@ -49,6 +56,12 @@ export function clean(text) {
 export const short = (text, most) => (text.length > most ? text.slice(0, most - 1).trimEnd() + "…" : text);
 
 export const firstLine = (text) => (text.trim().split("\n", 1)[0] ?? "");
+
+/** `1 file`, `2 files`. */
+export const count = (number, word, many = word + "s") => `${number.toLocaleString()} ${number === 1 ? word : many}`;
+
+/** The last part of a path. */
+export const baseName = (path) => path.replace(/\/+$/, "").split("/").pop() || path;
 
 /** A time of day, or a date where it is another day. */
 export function when(ms) {
@@ -77,7 +90,30 @@ export function cost({ micro_usd: micro, is_cost_partial: isPartial }) {
 }
 
 /** Micro-dollars. */
-function money(micro) {
+export function money(micro) {
   const dollars = micro / 1e6;
   return `$${dollars < 0.1 && micro > 0 ? dollars.toFixed(4) : dollars.toFixed(2)}`;
 }
+
+/** A text in which what stands between backticks is code. */
+export const ticked = (text) => text.split(/`([^`]+)`/).map((part, place) => (place % 2 ? h("code", null, part) : part));
+
+/** What the page remembers in this browser; a browser that stores nothing forgets it. */
+export const memory = {
+  get(name) {
+    try { return localStorage.getItem("gnoma-" + name); } catch { return null; }
+  },
+  set(name, value) {
+    try {
+      if (value === null || value === "") localStorage.removeItem("gnoma-" + name);
+      else localStorage.setItem("gnoma-" + name, value);
+    } catch { /* a full or locked store is no reason to stop */ }
+  },
+  /** A list of texts. @returns {string[]} */
+  list(name) {
+    try {
+      const list = JSON.parse(memory.get(name) ?? "[]");
+      return Array.isArray(list) ? list.filter((it) => typeof it === "string") : [];
+    } catch { return []; }
+  },
+};

@@ -1,7 +1,10 @@
 // Markdown as elements: paragraphs, headings, lists, quotes, tables, code, emphasis, links. A text that comes
 // in pieces is drawn in pieces: blocks that are finished stay as they are, and only the last one is drawn again.
 
+import { diff } from "./diff.js";
 import { clean, h } from "./dom.js";
+import { highlight, languageOf } from "./highlight.js";
+import { copyButton } from "./toast.js";
 
 /** Longest block that is drawn again with every piece. */
 const MAX_OPEN = 4096;
@@ -19,12 +22,31 @@ const HEADING = /^(?!.{2000}) {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$/;
 const RULE = /^(?!.{2000}) {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$/;
 const ITEM = /^( *)([-*+]|\d{1,9}[.)])([ \t]+|$)(.*)$/;
 const QUOTE = /^ {0,3}> ?(.*)$/;
+const INDENTED = /^(?: {4}|\t)/;
+const UNDERLINE = /^ {0,3}(=+|-{2,})[ \t]*$/;
+const REFERENCE = /^ {0,3}\[([^\]^\n][^\]\n]{0,200})\]:[ \t]+<?(\S{1,2000}?)>?(?:[ \t]+["'(][^\n]*)?$/;
 const TABLE_RULE = /^(?!.{2000}) {0,3}\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$/;
+
+/** Addresses that are named elsewhere in the text, by their names. */
+let references = new Map();
 
 /** A whole text as a list of elements. @param {string} text */
 export function markdown(text) {
-  return blocks(clean(text).split("\n"), 0);
+  const lines = clean(text).split("\n");
+  references = new Map();
+  let fence = null;
+  const kept = lines.filter((line) => {
+    const mark = FENCE.exec(line)?.[1];
+    if (fence ? closes(line, fence) : mark) fence = fence ? null : mark;
+    const found = fence ? null : REFERENCE.exec(line);
+    if (found) references.set(found[1].toLowerCase(), found[2]);
+    return !found;
+  });
+  return blocks(kept, 0);
 }
+
+/** Whether a text names addresses elsewhere than where it uses them. @param {string} text */
+export const hasReferences = (text) => text.split("\n").some((line) => REFERENCE.test(line));
 
 function blocks(lines, depth) {
   const out = [];
@@ -43,18 +65,21 @@ function block(lines, at, depth) {
   const fence = FENCE.exec(line);
   if (fence) return fenced(lines, at, fence);
   const heading = HEADING.exec(line);
-  // Below the headings of the page itself.
-  if (heading) return [h("h" + Math.min(6, heading[1].length + 2), null, inline(heading[2])), at + 1];
+  // All are one below the heading of the turn: models skip levels, and a page must not.
+  if (heading) return [h("h3", { dir: "auto", "data-level": heading[1].length }, inline(heading[2])), at + 1];
   if (RULE.test(line)) return [h("hr", null), at + 1];
   if (depth < MAX_DEPTH && QUOTE.test(line)) return quoted(lines, at, depth);
   if (depth < MAX_DEPTH && ITEM.test(line)) return listed(lines, at, depth);
   if (line.includes("|") && at + 1 < lines.length && TABLE_RULE.test(lines[at + 1]) && lines[at + 1].includes("-")) return tabled(lines, at);
+  if (INDENTED.test(line)) return indented(lines, at);
   let end = at + 1;
   while (end < lines.length && lines[end].trim() && !begins(lines[end])) end++;
-  return [h("p", null, inline(lines.slice(at, end).map((it) => it.trimStart()).join("\n"))), end];
+  const under = end < lines.length && end - at <= 3 ? UNDERLINE.exec(lines[end]) : null;
+  if (under) return [h("h3", { dir: "auto", "data-level": under[1][0] === "=" ? 1 : 2 }, inline(lines.slice(at, end).join(" ").trim())), end + 1];
+  return [h("p", { dir: "auto" }, inline(lines.slice(at, end).map((it) => it.trimStart()).join("\n"))), end];
 }
 
-const begins = (line) => FENCE.test(line) || HEADING.test(line) || RULE.test(line) || QUOTE.test(line)
+const begins = (line) => FENCE.test(line) || HEADING.test(line) || RULE.test(line) || QUOTE.test(line) || UNDERLINE.test(line)
   || /^ {0,3}([-*+]|1[.)])[ \t]+\S/.test(line);
 
 function closes(line, mark) {
@@ -68,15 +93,46 @@ function fenced(lines, at, fence) {
   return [code(lines.slice(at + 1, end).join("\n"), fence[2].trim()), end + 1];
 }
 
-function code(text, language) {
-  return h("pre", { tabindex: "0", "data-language": language.split(/\s/)[0] || undefined }, h("code", null, text));
+function indented(lines, at) {
+  let end = at;
+  while (end < lines.length && (INDENTED.test(lines[end]) || (!lines[end].trim() && INDENTED.test(lines[end + 1] ?? "")))) end++;
+  return [code(lines.slice(at, end).map((it) => it.replace(INDENTED, "")).join("\n"), ""), end];
+}
+
+function code(text, words) {
+  const name = words.split(/\s/)[0];
+  if (name === "diff" && /^@@ /m.test(text)) return diff(text);
+  const { element, inner, language } = codeBox(name);
+  const lines = text.split("\n");
+  let state = null;
+  for (let from = 0; from < lines.length; from += CODE_LINES) {
+    const piece = h("span", { class: "piece" });
+    for (const line of lines.slice(from, from + CODE_LINES)) state = codeLine(piece, line, language, state);
+    inner.append(piece);
+  }
+  return element;
+}
+
+/** A block of code: its language and a way to copy it above, the lines below. */
+function codeBox(name) {
+  const inner = h("code", null);
+  const element = h("div", { class: "code", dir: "ltr" }, h("div", { class: "code-head" }, h("span", null, name || "text"), copyButton(() => inner.textContent.replace(/\n$/, ""))),
+    h("pre", { tabindex: "0", "data-language": name || undefined }, inner));
+  return { element, inner, language: languageOf(name || "text") };
+}
+
+function codeLine(piece, line, language, state) {
+  const [parts, open] = highlight(line, language, state);
+  for (const [name, text] of parts) piece.append(name ? h("span", { class: name }, text) : text);
+  piece.append("\n");
+  return open;
 }
 
 function quoted(lines, at, depth) {
   const inner = [];
   let end = at;
   for (let found; end < lines.length && (found = QUOTE.exec(lines[end])); end++) inner.push(found[1]);
-  return [h("blockquote", null, blocks(inner, depth + 1)), end];
+  return [h("blockquote", { dir: "auto" }, blocks(inner, depth + 1)), end];
 }
 
 function listed(lines, at, depth) {
@@ -102,7 +158,7 @@ function listed(lines, at, depth) {
     } else break;
   }
   const start = ordered ? parseInt(first[2], 10) : 1;
-  return [h(ordered ? "ol" : "ul", { start: ordered && start !== 1 ? start : undefined }, items.map((item) => h("li", null, loose(item, depth)))), end];
+  return [h(ordered ? "ol" : "ul", { dir: "auto", start: ordered && start !== 1 ? start : undefined }, items.map((item) => h("li", null, loose(item, depth)))), end];
 }
 
 /** An item of one paragraph needs none around it. */
@@ -130,14 +186,33 @@ function tabled(lines, at) {
   };
   const heads = cells(lines[at]);
   const sides = cells(lines[at + 1]).map((it) => (it.endsWith(":") ? (it.startsWith(":") ? "mid" : "end") : ""));
-  const row = (tag, line) => h("tr", null, heads.map((_, i) => h(tag, { class: sides[i] || undefined, scope: tag === "th" ? "col" : undefined }, inline(line[i] ?? ""))));
+  const row = (tag, line) => h("tr", null, heads.map((_, i) => h(tag, { dir: "auto", class: sides[i] || undefined, scope: tag === "th" ? "col" : undefined }, inline(line[i] ?? ""))));
   let end = at + 2;
   while (end < lines.length && lines[end].includes("|") && lines[end].trim()) end++;
   const body = lines.slice(at + 2, end).map((line) => row("td", cells(line)));
-  return [h("div", { class: "table", tabindex: "0", role: "region", "aria-label": "Table" }, h("table", null, h("thead", null, row("th", heads)), h("tbody", null, body))), end];
+  return [h("div", { class: "table", tabindex: "0", role: "group", "aria-label": "Table" }, h("table", null, h("thead", null, row("th", heads)), h("tbody", null, body))), end];
 }
 
-const INLINE = /(`{1,8})([^`]|[^`][\s\S]{0,600}?[^`])\1(?!`)|(\*\*|__)(?=\S)([\s\S]{0,600}?\S)\3|(\*)(?=[^\s*])([^*]{0,600}?[^\s*])\*(?!\*)|(?<![\w])_(?=[^\s_])([^_]{0,600}?[^\s_])_(?!\w)|~~(?=\S)([\s\S]{0,600}?\S)~~|!?\[([^\]\n]{1,500})\]\(<?([^\s)<>]{1,2000})>?(?:[ \t]+"[^"\n]*")?\)|\\([!-/:-@[-`{-~])|(https?:\/\/[^\s<>"'`|)\]]{1,2000})| {2,}\n|\\\n/;
+const ADDRESS = "(?:[^\\s()<>]|\\([^\\s()<>]*\\)){1,2000}";
+const INLINE = new RegExp([
+  "(`{1,8})([^`]|[^`][\\s\\S]{0,600}?[^`])\\1(?!`)",
+  "\\*\\*\\*(?=\\S)([^*]{0,600}?[^\\s*])\\*\\*\\*",
+  "\\*\\*(?=\\S)([\\s\\S]{0,600}?\\S)\\*\\*",
+  "(?<!\\w)__(?=\\S)([\\s\\S]{0,600}?\\S)__(?!\\w)",
+  "\\*(?=[^\\s*])([^*]{0,600}?[^\\s*])\\*(?!\\*)",
+  "(?<!\\w)_(?=[^\\s_])([^_]{0,600}?[^\\s_])_(?!\\w)",
+  "~~(?=\\S)([\\s\\S]{0,600}?\\S)~~",
+  `\\[!\\[([^\\]\\n]{0,500})\\]\\(${ADDRESS}(?:[ \\t]+"[^"\\n]*")?\\)\\]\\(<?(${ADDRESS})>?\\)`,
+  `!?\\[([^\\]\\n]{1,500})\\]\\(<?(${ADDRESS})>?(?:[ \\t]+"[^"\\n]*")?\\)`,
+  "\\[\\^([\\w-]{1,20})\\]",
+  "\\[([^\\]\\n]{1,500})\\]\\[([^\\]\\n]{0,200})\\]",
+  "\\\\([!-/:-@[-`{-~])",
+  "<(https?:\\/\\/[^\\s<>]{1,2000})>",
+  "(https?:\\/\\/(?:[^\\s<>\"'`|()\\]]|\\([^\\s<>\"'`|()]*\\)){1,2000})",
+  "&(amp|lt|gt|quot|apos|nbsp|#39);",
+  "(<br ?\\/?>| {2,}\\n|\\\\\\n)",
+].join("|"));
+const ENTITIES = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0", "#39": "'" };
 
 /** What stands within a block: texts and elements. */
 export function inline(text, depth = 0) {
@@ -154,19 +229,27 @@ export function inline(text, depth = 0) {
 }
 
 function mark(found, depth) {
-  const [whole, ticks, coded, strong, bold, star, slanted, under, struck, label, target, escaped, address] = found;
+  const [whole, ticks, coded, both, bold, bolder, slanted, under, struck, badge, badgeTarget, label, target, foot, named, name, escaped, angled, address, entity] = found;
   const inner = (text) => inline(text, depth + 1);
   if (ticks) return [h("code", null, /^ .*[^ ].* $/.test(coded) ? coded.slice(1, -1) : coded)];
-  if (strong) return [h("strong", null, inner(bold))];
-  if (star) return [h("em", null, inner(slanted))];
-  if (under) return [h("em", null, inner(under))];
+  if (both) return [h("strong", null, h("em", null, inner(both)))];
+  if (bold ?? bolder) return [h("strong", null, inner(bold ?? bolder))];
+  if (slanted ?? under) return [h("em", null, inner(slanted ?? under))];
   if (struck) return [h("del", null, inner(struck))];
+  if (badgeTarget) return link(badgeTarget, [badge || "picture"], whole);
   if (label) return link(target, inner(label), whole);
+  if (foot) return [h("sup", null, foot)];
+  if (named) {
+    const known = references.get((name || named).toLowerCase());
+    return known ? link(known, inner(named), whole) : [whole];
+  }
   if (escaped) return [escaped];
+  if (angled) return link(angled, [angled], angled);
   if (address) {
     const end = address.replace(/[.,;:!?]+$/, "");
     return [...link(end, [end], end), address.slice(end.length)].filter(Boolean);
   }
+  if (entity) return [ENTITIES[entity]];
   return [h("br", null)];
 }
 
@@ -174,6 +257,8 @@ function mark(found, depth) {
 function link(target, label, whole) {
   let url = null;
   try { url = new URL(target); } catch { /* no address of its own */ }
+  // A file of the project: what it is called, and where it is.
+  if (!url && /^[\w./@#-]+$/.test(target)) return [...label, " (", h("code", null, target), ")"];
   if (!url || !["http:", "https:", "mailto:"].includes(url.protocol)) return [whole];
   const words = label.map((it) => (typeof it === "string" ? it : it.textContent)).join("");
   const element = h("a", { href: url.href, rel: "noopener noreferrer nofollow", target: "_blank", title: url.href }, label);
@@ -182,7 +267,7 @@ function link(target, label, whole) {
 
 /** A text that grows, as elements in `element`. */
 export class Growing {
-  #element; #chunk = null; #rest = ""; #open = []; #fence = null; #code = null; #lines = 0; #dirty = false;
+  #element; #chunk = null; #rest = ""; #open = []; #fence = null; #code = null; #language = null; #state = null; #lines = 0; #dirty = false;
   /** @param {HTMLElement} element */
   constructor(element) { this.#element = element; }
 
@@ -221,9 +306,9 @@ export class Growing {
     if (fence) {
       this.#fence = fence[1];
       this.#lines = 0;
-      const pre = code("", fence[2].trim());
-      this.#code = pre.firstChild;
-      this.#settled(pre);
+      const { element, inner, language } = codeBox(fence[2].trim().split(/\s/)[0]);
+      [this.#code, this.#language, this.#state] = [inner, language, null];
+      this.#settled(element);
       this.#rest = this.#rest.slice(newline + 1);
       return true;
     }
@@ -266,7 +351,7 @@ export class Growing {
       return true;
     }
     if (this.#lines++ % CODE_LINES === 0) this.#code.append(h("span", { class: "piece" }));
-    this.#code.lastElementChild.append(clean(line) + "\n");
+    this.#state = codeLine(this.#code.lastElementChild, clean(line), this.#language, this.#state);
     return true;
   }
 }

@@ -6,6 +6,8 @@ const API = "/api/v1/";
 const SLICE_MS = 8;
 const MIN_WAIT_MS = 500;
 const MAX_WAIT_MS = 8000;
+/** A stream that was silent for so long while the page was out of sight is opened again when it is back. */
+const SLEEP_MS = 25000;
 /** A stream that has shown no sign of life for so long is dead: the server gives one every 20 seconds. */
 const SILENCE_MS = 50000;
 
@@ -91,6 +93,8 @@ export async function ask(session, request) {
 export class Stream {
   #abort = null;
   #over = false;
+  #heard = 0;
+  #wakeUp = () => {};
   #wanted; #told; #state;
   constructor(wanted, told, state) {
     this.#wanted = wanted;
@@ -100,6 +104,11 @@ export class Stream {
   }
   /** Connects again, for something else. */
   again() { this.#abort?.abort("again"); }
+  /** The page is in sight again: it does not wait for what a sleeping machine has missed. */
+  wake() {
+    if (performance.now() - this.#heard > SLEEP_MS) this.again();
+    this.#wakeUp();
+  }
   close() { this.#over = true; this.#abort?.abort("closed"); }
 
   async #run() {
@@ -116,7 +125,7 @@ export class Stream {
       }
       if (abort.signal.reason === "again") continue;
       this.#state(false);
-      await Promise.race([wait(pause), new Promise((done) => addEventListener("online", done, { once: true }))]);
+      await Promise.race([wait(pause), new Promise((done) => { this.#wakeUp = done; addEventListener("online", done, { once: true }); })]);
       pause = Math.min(pause * 2, MAX_WAIT_MS);
     }
   }
@@ -135,6 +144,7 @@ export class Stream {
       const silence = setTimeout(() => abort.abort("silent"), SILENCE_MS);
       const { value, done } = await reader.read().finally(() => clearTimeout(silence));
       if (done) return true;
+      this.#heard = performance.now();
       rest += value;
       let start = 0;
       for (let end; (end = rest.indexOf("\n\n", start)) >= 0; start = end + 2) {

@@ -1,8 +1,8 @@
 // What is looked at beside the conversation: models, places to go back to, changes, facts, settings.
 
-import { diff } from "./diff.js";
-import { byId, clean, cost, fill, h, tokens, when } from "./dom.js";
+import { byId, clean, cost, count, fill, h, memory, tokens, when } from "./dom.js";
 import { total } from "./fold.js";
+import { icon } from "./icons.js";
 import { armName, MODES, SETTINGS, STEPS, THINKING } from "./words.js";
 
 const dialog = byId("panel");
@@ -11,6 +11,7 @@ let before = null;
 /** Opens a panel; `body` may still be on its way. */
 export async function panel(title, body) {
   fill(byId("panel-title"), title);
+  fill(byId("panel-error"));
   const box = byId("panel-body");
   fill(box, h("p", { class: "note" }, "One moment …"));
   if (!dialog.open) {
@@ -29,6 +30,14 @@ export function closePanel() {
   if (dialog.open) dialog.close();
 }
 
+/** Says in an open panel what went wrong in it; false where none is open. */
+export function complainInPanel(error) {
+  if (!dialog.open) return false;
+  fill(byId("panel-error"), `${error.message}. ${error.remedy ?? ""}`);
+  return true;
+}
+
+byId("close-panel").append(icon("close"));
 byId("close-panel").addEventListener("click", closePanel);
 dialog.addEventListener("close", () => before?.isConnected && before.focus());
 
@@ -37,34 +46,50 @@ const choices = (items) => h("ul", { class: "choices" }, items.map((item) => h("
 /** A model to go on with, or the router's choice. */
 export async function models(say, pinned, chosen) {
   const reply = await say({ models: { ask: false } });
-  const pick = (arm) => h("button", { type: "button", "aria-pressed": "false", onclick: () => chosen(arm) });
-  const auto = pick(null);
-  auto.append("Let gnoma choose for each turn", h("small", null, "by the kind of task, price, speed and what it learnt"));
-  const known = reply.choices.filter((it) => it.arm).map((it) => {
-    const button = pick(it.arm);
-    button.append(clean(it.name), h("small", null, clean(it.about), it.window ? `, ${tokens(it.window)} tokens` : "", armName(it.arm) === pinned ? ", answered last" : ""));
-    return button;
-  });
-  return [choices([auto, ...known]), h("h3", null, "How models are chosen"), h("pre", { tabindex: "0" }, clean((await say({ explain: "routing" }).catch(() => ({ text: "" }))).text ?? ""))];
+  const known = reply.choices.filter((it) => it.arm);
+  const isOne = known.some((it) => it.current);
+  const pick = (arm, name, about, isChosen) => h("button", { type: "button", "aria-pressed": String(isChosen), onclick: () => chosen(arm) }, h("span", { class: "words" }, name, h("small", null, about)), isChosen && icon("check"));
+  const routing = (await say({ explain: "routing" }).catch(() => ({ text: "" }))).text ?? "";
+  return [choices([pick(null, "Let gnoma choose for each turn", "By the kind of task, price, speed and what it learnt", !isOne),
+    ...known.map((it) => pick(it.arm, clean(it.name), [clean(it.about), it.window ? `${tokens(it.window)} tokens` : "", armName(it.arm) === pinned ? "answered last" : ""].filter(Boolean).join(", "), it.current))]),
+  routing && h("details", null, h("summary", null, "How models are chosen"), h("pre", { tabindex: "0" }, clean(routing)))];
 }
 
 /** Places of the conversation that can be gone back to. */
 export async function points(say, chosen) {
   const { points } = await say("points");
   if (!points.length) return h("p", null, "Nothing was said yet that could be taken back.");
-  return [h("p", { class: "note" }, "Files and conversation go back to before the turn. “Redo” undoes it."), choices(points.map((point) => {
-    const files = point.files === null ? "files not known" : point.files === 1 ? "1 file" : `${point.files} files`;
-    return h("button", { type: "button", onclick: () => chosen(point) }, clean(point.prompt), h("small", null, `${when(point.at_ms)}, ${files} changed since`));
-  }))];
+  return [h("p", { class: "note" }, "Files and conversation go back to before the turn. “Redo” undoes it."), choices(points.map((point) => h("button", { type: "button", onclick: () => chosen(point) }, h("span", { class: "words" }, clean(point.prompt), h("small", null, `${when(point.at_ms)}, ${filesOf(point)} changed since`)))))];
 }
 
-export async function changes(say) {
-  const { text } = await say("changes");
-  return text.trim() ? diff(text) : h("p", null, "No files were changed.");
+/** How many files changed since a point, in words. */
+export const filesOf = (point) => (point.files === null ? "files not known" : count(point.files, "file"));
+
+/** A question of the page itself, with the answers as buttons. */
+export function confirmation(text, answers) {
+  return [h("p", null, text), h("div", { class: "buttons" }, answers.map(([name, act, kind = ""]) => h("button", { type: "button", class: kind, onclick: act }, name)))];
+}
+
+/** How the page looks, kept in this browser. */
+export function applyLook() {
+  const root = document.documentElement;
+  for (const name of ["theme", "density"]) {
+    const value = memory.get(name);
+    if (value) root.dataset[name] = value;
+    else delete root.dataset[name];
+  }
+}
+
+function look() {
+  const field = (name, label, values) => {
+    const select = h("select", { "aria-label": label, onchange: () => { memory.set(name, select.value || null); applyLook(); } }, values.map(([value, text]) => h("option", { value, selected: (memory.get(name) ?? "") === value }, text)));
+    return h("div", { class: "setting" }, h("p", null, label), h("div", { class: "row" }, select));
+  };
+  return [field("theme", "Colours", [["", "As the system"], ["light", "Light"], ["dark", "Dark"]]), field("density", "Space between lines", [["", "Roomy"], ["compact", "Compact"]])];
 }
 
 /** Settings that are safe to change from afar; `names` are those that the server lets through. */
-export async function settings(say, view, names) {
+export async function settings(say, view, names, notices) {
   const known = new Map((await say("settings")).settings.map((it) => [it.key, it]));
   const status = h("p", { class: "note", role: "status" });
   const change = async (request, told) => {
@@ -85,24 +110,33 @@ export async function settings(say, view, names) {
     };
     return h("form", { class: "setting", onsubmit: save }, h("p", null, about, h("small", null, h("code", null, name), known.has(name) ? `, ${clean(known.get(name).origin)}` : "")), h("div", { class: "row" }, field, h("button", { type: "submit" }, "Save")));
   });
-  return [status, h("h3", null, "How much models think in this session"), h("div", { class: "row" }, thinking), h("h3", null, "From the next session on"), rows,
+  return [status, h("h3", null, "This session"), h("div", { class: "setting" }, h("p", null, "How much models think"), h("div", { class: "row" }, thinking)),
+    h("h3", null, "This browser"), look(), notices, h("h3", null, "From the next session on"), rows,
     h("p", { class: "note" }, "Other settings, keys and providers are changed at the machine itself.")];
 }
 
 /** The plan of the work, with the step that is under way in its first line. */
-export function showPlan(steps) {
+export function showPlan(steps, isAtWork) {
   const box = byId("plan");
-  box.hidden = steps.length === 0;
+  // A plan that is done says nothing more once the turn is over.
+  box.hidden = steps.length === 0 || (!isAtWork && steps.every((it) => it.status === "done"));
   const text = JSON.stringify(steps);
   if (box.dataset.steps === text) return;
   box.dataset.steps = text;
   const done = steps.filter((it) => it.status === "done").length;
   const active = steps.find((it) => it.status === "active");
-  fill(byId("plan-now"), `Plan: ${done} of ${steps.length} done`, active ? `, now: ${clean(active.text)}` : "");
+  fill(byId("plan-now"), icon("plan"), h("span", { class: "label" }, `Plan: ${done} of ${steps.length} done`, active ? `, now: ${clean(active.text)}` : ""));
   fill(byId("plan-steps"), steps.map((it) => {
-    const [mark, word] = STEPS[it.status] ?? STEPS.pending;
-    return h("li", { "data-status": it.status }, h("span", { "aria-hidden": "true" }, mark), h("span", { class: "sr" }, `${word}: `), h("span", null, clean(it.text)));
+    const [image, word] = STEPS[it.status] ?? STEPS.pending;
+    return h("li", { "data-status": it.status }, icon(image), h("span", { class: "sr" }, `${word}: `), h("span", { dir: "auto" }, clean(it.text)));
   }));
+}
+
+/** The keys of the page. */
+export function keys() {
+  const rows = [["Enter", "send; during a turn, for the model's next step"], ["Shift+Enter", "a new line"], ["/ at the beginning", "commands and skills"], ["@", "files of the project"], ["Up, in an empty box", "what was written before"],
+    ["Esc", "close what is open, or stop the turn"], ["y n", "approve once, deny a question"], ["a r p", "always, deny and say why, keep what is ticked"], ["Ctrl+K", "the list of sessions"], ["Ctrl+Shift+D", "the changes"], ["?", "this list"]];
+  return h("dl", null, rows.map(([key, what]) => [h("dt", null, h("kbd", null, key)), h("dd", null, what)]));
 }
 
 /** Facts about a session. */
@@ -115,7 +149,7 @@ export async function facts(say, view) {
     fact("Mode", MODES[view.mode]), fact("Messages", String(view.messages)),
     fact("Context", `${tokens(view.context?.tokens || total(view.last_call))}${window ? ` of ${tokens(window)}` : ""} tokens`),
     fact("Read", `${tokens(usage.usage.input)} tokens, ${tokens(usage.usage.cache_read)} from the cache`), fact("Written", `${tokens(usage.usage.output)} tokens`),
-    fact("Cost", cost(usage)), fact("Saved", view.info.incognito ? "no (incognito)" : view.info.is_kept ? "yes" : "no"),
+    fact("Cost since it was opened", cost(usage)), fact("Saved", view.info.incognito ? "no (incognito)" : view.info.is_kept ? "yes" : "no"),
     fact("Session", view.session), fact("Tools", view.tools.map(clean).join(", ")));
 }
 

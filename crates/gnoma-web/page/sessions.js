@@ -1,16 +1,54 @@
-// The list of sessions: those that live, with the elfs that they have started below them, and those that are stored.
+// The list of sessions: by project, then those that are open and those that are saved, by day; and the elfs of a session.
 
-import { byId, clean, fill, h, short, when } from "./dom.js";
+import { baseName, byId, clean, count, fill, h, iconButton, memory, short, when } from "./dom.js";
+import { icon } from "./icons.js";
 import { stateOf } from "./words.js";
 
-const MARKS = { asks: "?", works: "▸", stops: "▪", idle: "", closed: "" };
+/** Folders that are remembered, so that their sessions are found again. */
+const MAX_FOLDERS = 24;
+/** Saved sessions of a project that are shown before "more". */
+const MAX_SHOWN = 8;
+const DAY_MS = 86400000;
 
-function entry(session, current, chosen) {
-  const { status, title, folder, jobs } = session;
+/** The folders that sessions were seen in from this browser, the latest first. */
+export const folders = () => memory.list("folders");
+
+/** Remembers a folder. @param {string} folder */
+export function remember(folder) {
+  const all = folders();
+  if (!folder || all[0] === folder) return;
+  memory.set("folders", JSON.stringify([folder, ...all.filter((it) => it !== folder)].slice(0, MAX_FOLDERS)));
+}
+
+export const pinned = () => memory.list("pinned");
+
+/** Pins a session to the top of its project, or takes it off. */
+export function pin(id) {
+  const all = pinned();
+  memory.set("pinned", JSON.stringify(all.includes(id) ? all.filter((it) => it !== id) : [id, ...all].slice(0, 50)));
+}
+
+/** A title for people: what gnoma itself wrote into a copy is none. */
+export function titleOf(session, known = new Map()) {
+  const title = session.title ?? "";
+  const source = session.forked_from?.[0] && known.get(session.forked_from[0])?.title;
+  if (title.startsWith("[system]")) return source && !source.startsWith("[system]") ? `Fork of ${source}` : "Fork";
+  return title;
+}
+
+function entry({ id, state, title, note, isCurrent, onclick, isDisabled = false, word = "" }) {
+  return h("button", { type: "button", class: "entry", "data-session": id, "aria-current": isCurrent ? "true" : undefined, disabled: isDisabled, onclick },
+    h("span", { class: "dot", "data-state": state }), h("span", { class: "words" },
+      h("span", { class: "what", dir: "auto" }, word && h("span", { class: "sr" }, `${word}: `), short(clean(title), 80)), note && h("small", null, note)));
+}
+
+/** A session that is open: whether it asks, works, has news, or rests. */
+function liveEntry(session, list, note) {
+  const { status, title, jobs } = session;
   const state = stateOf(status);
-  return h("button", { type: "button", "aria-current": status.session === current ? "true" : "false", onclick: () => chosen(status.session) },
-    h("span", { class: "what" }, MARKS[state] ? h("span", { "aria-hidden": "true" }, MARKS[state] + " ") : "", short(clean(title || "New session"), 80)),
-    h("small", null, [state, jobs ? `${jobs} in the background` : "", when(session.changed_ms), clean(folder.split("/").pop() ?? "")].filter(Boolean).join(" · ")));
+  const hasNews = list.news?.has(status.session);
+  const words = [state === "idle" ? "" : state === "asks" ? "needs an answer" : state === "works" ? "working" : state, jobs ? `${jobs} in the background` : "", note].filter(Boolean);
+  return entry({ id: status.session, state: state === "idle" && hasNews ? "news" : state, title: titleOf(session, list.known) || "New session", note: words.join(" · "), word: hasNews && state === "idle" ? "ended, not read" : "", isCurrent: status.session === list.current, onclick: () => list.chosen(status.session) });
 }
 
 /** Sessions below those that started them. */
@@ -19,37 +57,81 @@ export function tree(sessions, parent) {
   return sessions.filter((it) => (it.parent && known.has(it.parent) ? it.parent : null) === parent);
 }
 
-function branch(sessions, parent, current, chosen, depth = 0) {
+function branch(sessions, parent, list, depth = 0) {
   const here = depth < 8 ? tree(sessions, parent) : [];
   if (!here.length) return null;
-  return h("ul", null, here.map((it) => h("li", null, entry(it, current, chosen), branch(sessions, it.status.session, current, chosen, depth + 1))));
+  return h("ul", null, here.map((it) => h("li", { class: list.more ? "has-more" : "" }, liveEntry(it, list, when(it.changed_ms)), list.more && moreButton(it.status.session, it.title, list), branch(sessions, it.status.session, list, depth + 1))));
 }
 
-export function showLists({ live, stored, current, chosen, opened }) {
-  const living = new Set(live.map((it) => it.status.session));
-  const rest = stored.filter((it) => !living.has(it.id));
+const moreButton = (id, title, list) => iconButton("more", { name: `More for ${short(clean(title || "this session"), 60)}`, class: "plain entry-more", onclick: () => list.more(id) });
+
+function dayOf(ms, now) {
+  const today = new Date(now).setHours(0, 0, 0, 0);
+  if (ms >= today) return "Today";
+  if (ms >= today - DAY_MS) return "Yesterday";
+  return ms >= today - 6 * DAY_MS ? "This week" : "Earlier";
+}
+
+const opened = new Set();
+
+/**
+ * Draws the list. `list` has: live, stored (by folder), current, news, filter, canSteer; chosen(session), opened(folder, id),
+ * more(id), fresh(folder).
+ */
+export function showLists(list) {
   const box = byId("lists");
-  const focused = box.contains(document.activeElement) ? document.activeElement.textContent : null;
-  fill(box,
-    h("h2", null, "Running"), branch(live, null, current, chosen) ?? h("p", { class: "note" }, "No session is open."),
-    rest.length ? [h("h2", null, "Saved"), h("ul", null, rest.map((it) => h("li", null, h("button", { type: "button", disabled: Boolean(it.held_by), onclick: () => opened(it.id) },
-      h("span", { class: "what" }, short(clean(it.title || it.id), 80)),
-      h("small", null, it.held_by ? "open elsewhere" : `${it.messages} messages · ${when(it.changed_ms)}`)))))] : null);
-  if (focused) [...box.querySelectorAll("button")].find((it) => it.textContent === focused)?.focus();
+  const focused = box.contains(document.activeElement) ? [document.activeElement.dataset.session, document.activeElement.className] : null;
+  const sought = list.filter.toLowerCase();
+  const fits = (title) => !sought || title.toLowerCase().includes(sought);
+  list.known = new Map([...list.stored.values()].flat().map((it) => [it.id, it]));
+  const living = new Set(list.live.map((it) => it.status.session));
+  const places = [...new Set([...list.live.map((it) => it.folder), ...list.stored.keys()])];
+  const order = folders();
+  places.sort((a, b) => (order.indexOf(a) + 1 || 99) - (order.indexOf(b) + 1 || 99));
+  const parts = places.map((folder) => {
+    const live = list.live.filter((it) => it.folder === folder && (it.parent || fits(titleOf(it, list.known))));
+    const saved = (list.stored.get(folder) ?? []).filter((it) => !living.has(it.id) && !it.child && fits(titleOf(it, list.known)));
+    return live.length || saved.length ? project(folder, live, saved, list) : null;
+  }).filter(Boolean);
+  fill(box, parts.length ? parts : h("p", { class: "note" }, sought ? "No title fits. Enter searches what was said." : "No session yet."));
+  if (focused?.[0]) [...box.querySelectorAll("button")].find((it) => it.dataset.session === focused[0] && it.className === focused[1])?.focus();
+}
+
+function project(folder, live, saved, list) {
+  const pins = pinned();
+  const now = Date.now();
+  const top = saved.filter((it) => pins.includes(it.id));
+  const rest = saved.filter((it) => !pins.includes(it.id)).sort((a, b) => b.changed_ms - a.changed_ms);
+  const isAll = list.filter || opened.has(folder);
+  const shown = isAll ? rest : rest.slice(0, MAX_SHOWN);
+  const days = new Map();
+  for (const it of shown) days.set(dayOf(it.changed_ms, now), [...(days.get(dayOf(it.changed_ms, now)) ?? []), it]);
+  const item = (it) => h("li", { class: list.canSteer ? "has-more" : "" }, entry({ id: it.id, state: "saved", title: titleOf(it, list.known) || it.id, isDisabled: Boolean(it.held_by) || !list.canSteer, onclick: () => list.opened(folder, it.id),
+    note: [it.held_by ? "open elsewhere" : when(it.changed_ms), it.messages ? count(it.messages, "message") : it.forked_from ? "fork" : ""].filter(Boolean).join(" · ") }),
+  list.canSteer && !it.held_by && moreButton(it.id, it.title, list));
+  return h("section", { "aria-label": folder },
+    h("h2", { title: clean(folder) }, icon("folder"), h("span", { class: "name" }, clean(baseName(folder))), list.canSteer && iconButton("plus", { name: `New session in ${clean(baseName(folder))}`, onclick: () => list.fresh(folder) })),
+    branch(live, null, { ...list, more: list.canSteer ? list.more : null }),
+    top.length > 0 && [h("h3", null, "Pinned"), h("ul", null, top.map(item))],
+    [...days].map(([day, items]) => [h("h3", null, day), h("ul", null, items.map(item))]),
+    shown.length < rest.length && h("button", { type: "button", class: "quiet", onclick: () => { opened.add(folder); showLists(list); } }, `${rest.length - shown.length} more`));
 }
 
 /** The elfs of a session, and how they are. */
 export function showElfs(live, session, chosen) {
   const box = byId("elfs");
-  const below = session ? branch(live, session, null, chosen) : null;
+  const below = session ? branch(live, session, { current: null, chosen, known: new Map() }) : null;
   box.hidden = !below;
   const focused = box.contains(document.activeElement);
   if (below) fill(box, h("h2", { class: "sr" }, "Elfs at work"), below);
   else if (focused) byId("say").focus();
 }
 
-export function showHits(hits, opened) {
-  fill(byId("hits"), hits === null ? null : [h("h2", null, hits.length ? `Found ${hits.length}` : "Nothing found"),
-    h("ul", null, hits.map((hit) => h("li", null, h("button", { type: "button", onclick: () => opened(hit.session) },
-      h("span", { class: "what" }, short(clean(hit.title), 80)), h("small", null, short(clean(hit.snippet), 160))))))]);
+/** What a search found, a session each. */
+export function showHits(hits, words, chosen) {
+  const bySession = new Map();
+  for (const hit of hits ?? []) bySession.set(hit.session, [...(bySession.get(hit.session) ?? []), hit]);
+  fill(byId("hits"), hits === null ? null : [h("h2", null, h("span", { class: "name" }, bySession.size ? `Found in ${count(bySession.size, "session")}` : "Nothing found"), iconButton("close", { name: "Close the results", onclick: () => { showHits(null); byId("words").focus(); } })),
+    h("ul", null, [...bySession].map(([id, some]) => h("li", null, h("button", { type: "button", class: "entry", onclick: () => chosen(some[0], words) },
+      h("span", { class: "words" }, h("span", { class: "what" }, short(clean(some[0].title), 80)), h("small", null, short(clean(some[0].snippet), 160)), some.length > 1 && h("small", null, count(some.length, "place")))))))]);
 }

@@ -1,10 +1,13 @@
 // The conversation: what was said, what was done, and what is being written, drawn at most once a frame.
 
 import { named } from "./fold.js";
-import { Card, Draft, picture } from "./cards.js";
-import { byId, clean, duration, h, short, tokens } from "./dom.js";
-import { Growing, markdown } from "./md.js";
-import { armName, ending } from "./words.js";
+import { Card, Draft, Looks, picture } from "./cards.js";
+import { tally } from "./diff.js";
+import { baseName, byId, clean, count, duration, h, iconButton, money, short, tokens } from "./dom.js";
+import { icon } from "./icons.js";
+import { Growing, hasReferences, markdown } from "./md.js";
+import { copyButton, hear } from "./toast.js";
+import { armName, ending, PLAN, sentence } from "./words.js";
 
 /** A page that is not seen draws so often. */
 const HIDDEN_MS = 1000;
@@ -22,6 +25,10 @@ const MAX_AT_ONCE = 4000;
 const SYSTEM_NOTE = "[system] ";
 /** Pixels from the end that still count as the end. */
 const NEAR = 80;
+/** Prompts that ArrowUp brings back. */
+const MAX_PROMPTS = 200;
+
+const newTurn = () => ({ files: new Map(), answer: "", arm: null, micro_usd: null, calls: false, isOver: true });
 
 export class Transcript {
   #messages = byId("messages");
@@ -40,11 +47,15 @@ export class Transcript {
   /** When it may be drawn again. */
   #next = 0;
   #started = 0;
-  #said;
+  #turn = newTurn();
+  #retry = null;
+  #actions;
+  /** What the person wrote, the oldest first. */
+  prompts = [];
 
-  /** `said(text)` is told what a reader of the screen shall hear. */
-  constructor(said) {
-    this.#said = said;
+  /** `actions` has what can be done with a message: `output`, `rewind`, `fork`, `review`, `canSteer`. */
+  constructor(actions) {
+    this.#actions = actions;
     this.#scroller.addEventListener("scroll", () => {
       const { scrollTop, scrollHeight, clientHeight } = this.#scroller;
       this.#follows = scrollHeight - scrollTop - clientHeight < NEAR;
@@ -64,8 +75,27 @@ export class Transcript {
     this.#dirty.clear();
     this.#early.clear();
     this.#messages.replaceChildren();
+    this.#turn = newTurn();
+    this.#retry = null;
+    this.prompts = [];
+    byId("echo").replaceChildren();
     this.#beginAnswer();
     this.#follows = true;
+  }
+
+  /** Shows at once what is on its way; gives how to take it back. */
+  echo(content) {
+    const text = content.map((it) => it.text?.text ?? "").join("\n");
+    const element = h("div", { class: "message user pending", "data-text": text }, h("div", { class: "bubble" }, content.map((it) => (it.image ? picture(it.image, "Picture that you send") : h("p", { class: "said", dir: "auto" }, clean(it.text.text))))), h("p", { class: "note" }, "Sending …"));
+    byId("echo").append(element);
+    this.toEnd();
+    return () => element.remove();
+  }
+
+  /** What was on its way has arrived, or waits in the queue. */
+  #arrived(content) {
+    const text = content.map((it) => it.text?.text ?? "").join("\n");
+    [...byId("echo").children].find((it) => it.dataset.text === text)?.remove();
   }
 
   release() {
@@ -161,14 +191,67 @@ export class Transcript {
         if (draft) this.#dirty.add(draft);
         break;
       }
-      case "round_started": this.#beginAnswer(); break;
+      case "round_started":
+        this.#turn.arm = event.arm;
+        this.#retry = null;
+        this.#beginAnswer();
+        break;
+      case "cost": this.#turn.micro_usd = event.turn_micro_usd; break;
+      case "queued": for (const content of event.queue) this.#arrived(content); break;
+      // What was drawn of an answer that broke off is not a part of the next one.
+      case "retrying": case "arm_changed":
+        this.#beginAnswer();
+        this.#note(kind, event, at, started);
+        break;
       case "appended":
+        this.#retry = null;
         this.#appended(event);
         break;
       case "tool_started": this.#card(event.call)?.starts(); break;
       case "tool_progress": this.#cards.get(event.call)?.progress(event.all); break;
-      case "tool_ended": this.#card(event.call)?.ends(event.result, event.diff ?? null, event.duration_ms); break;
+      case "tool_ended": this.#ended(event); break;
+      case "permission_decided": if (!event.allowed) this.#cards.get(event.call)?.denied(); break;
+      case "turn_ended":
+        this.#note(kind, event, at, started);
+        hear(ending(event.outcome) || "The turn is finished.");
+        break;
       default: this.#note(kind, event, at, started);
+    }
+  }
+
+  /** Appends what belongs to the conversation; looks in a row come in one line. */
+  #put(parts) {
+    for (const part of parts) {
+      if (!(part instanceof Card)) { this.#messages.append(part); continue; }
+      if (part.call.name === PLAN) continue;
+      const last = this.#messages.lastElementChild;
+      const before = last?.card;
+      part.element.card = part;
+      if (part.isLook && last?.looks) last.looks.add(part);
+      else if (part.isLook && before?.isLook) {
+        const looks = new Looks();
+        last.replaceWith(looks.element);
+        looks.add(before);
+        looks.add(part);
+      } else this.#messages.append(part.element);
+    }
+  }
+
+  /** A call is over: its card says so, and the turn knows what it changed. */
+  #ended({ call, result, diff, duration_ms: ms }) {
+    const card = this.#card(call);
+    if (!card) return;
+    card.ends(result, diff ?? null, ms);
+    this.#count(card);
+  }
+
+  #count(card) {
+    for (const file of card.changes) {
+      const known = this.#turn.files.get(file.path) ?? { added: 0, removed: 0, calls: new Map() };
+      known.calls.set(card.call.id, file);
+      known.added = [...known.calls.values()].reduce((all, it) => all + it.added, 0);
+      known.removed = [...known.calls.values()].reduce((all, it) => all + it.removed, 0);
+      this.#turn.files.set(file.path, known);
     }
   }
 
@@ -182,19 +265,22 @@ export class Transcript {
 
   /** What was drawn while it was written stays, where it is what was said in the end. */
   #appended(message) {
-    if (message.role !== "assistant") return this.#messages.append(...this.#message(message));
+    if (message.role !== "assistant") {
+      if (message.role === "user") this.#arrived(message.content);
+      return this.#put(this.#message(message));
+    }
     const [growing, answer] = [this.#growing, this.#answer];
     const texts = message.content.filter((it) => it.text?.text.trim());
-    const isDrawn = growing && texts.length === 1 && texts[0].text.text === growing.text;
+    const isDrawn = growing && texts.length === 1 && texts[0].text.text === growing.text && !hasReferences(growing.text);
     this.#beginAnswer();
     if (isDrawn) this.#dirty.add(growing);
-    this.#messages.append(...this.#message(message, isDrawn ? answer : null));
+    this.#put(this.#message(message, isDrawn ? answer : null));
   }
 
   #think(text) {
     if (!this.#thinking) {
-      this.#thinking = h("pre", { tabindex: "0" });
-      this.#live.append(h("details", { class: "thinking" }, h("summary", null, "Thinking …"), this.#thinking));
+      this.#thinking = h("pre", { tabindex: "0", dir: "auto" });
+      this.#live.append(h("details", { class: "thinking" }, h("summary", null, icon("spark"), "Thinking …"), this.#thinking));
     }
     this.#thought = (this.#thought + text).slice(-MAX_THINKING);
     this.#thinking.textContent = clean(this.#thought);
@@ -203,9 +289,9 @@ export class Transcript {
   #card(call) {
     const known = this.#cards.get(call.id);
     if (known) return known;
-    const card = new Card(call);
+    const card = new Card(call, this.#actions);
     this.#cards.set(call.id, card);
-    this.#messages.append(card.element);
+    this.#put([card]);
     return card;
   }
 
@@ -227,8 +313,7 @@ export class Transcript {
         const result = content.tool_result;
         if (!result) continue;
         const card = this.#cards.get(result.call_id);
-        if (card && !card.isOver) card.ends(result);
-        else if (!card) this.#early.set(result.call_id, result);
+        if (card && !card.isOver) { card.ends(result); this.#count(card); } else if (!card) this.#early.set(result.call_id, result);
       }
       return [];
     }
@@ -236,50 +321,104 @@ export class Transcript {
     let texts = [];
     const isPerson = message.role === "user";
     const flush = () => {
-      if (texts.length) parts.push(h("div", { class: "message " + message.role }, isPerson && h("span", { class: "sr" }, "You wrote: "), texts));
+      if (texts.length) parts.push(isPerson ? this.#said(texts, words) : h("div", { class: "message " + message.role }, texts));
       texts = [];
     };
+    const words = message.content.map((it) => it.text?.text ?? "").filter((it) => it && !it.startsWith(SYSTEM_NOTE)).join("\n");
+    const isPrompt = isPerson && message.content.some((it) => it.image || (it.text?.text.trim() && !it.text.text.startsWith(SYSTEM_NOTE)));
+    if (isPrompt) {
+      // A turn of which only messages are left still says what it changed.
+      if (!this.#turn.isOver && !this.#turn.calls) parts.push(this.#footer());
+      this.#turn = newTurn();
+      if (words) this.prompts = [...this.prompts, words].slice(-MAX_PROMPTS);
+    }
+    if (message.role === "assistant") {
+      this.#turn.isOver = false;
+      this.#turn.calls = message.content.some((it) => it.tool_call);
+      if (words.trim()) this.#turn.answer = words;
+      this.#turn.arm = message.origin ?? this.#turn.arm;
+    }
     for (const content of message.content) {
       const [kind, value] = named(content);
       if (kind === "text" && isPerson && value.text.startsWith(SYSTEM_NOTE)) {
-        parts.push(h("p", { class: "note" }, clean(value.text.slice(SYSTEM_NOTE.length))));
+        parts.push(h("p", { class: "note", dir: "auto" }, clean(value.text.slice(SYSTEM_NOTE.length))));
       } else if (kind === "text" && value.text.trim() && drawn) {
         flush();
         parts.push(drawn);
-      } else if (kind === "text" && value.text.trim()) texts.push(...(isPerson ? [h("p", { class: "said" }, clean(value.text))] : this.#text(value.text)));
+      } else if (kind === "text" && value.text.trim()) texts.push(...(isPerson ? [h("p", { class: "said", dir: "auto" }, clean(value.text))] : this.#text(value.text)));
       else if (kind === "image") texts.push(picture(value, "Picture that you sent"));
       else if (kind === "thinking" && value.text.trim()) {
         flush();
-        parts.push(h("details", { class: "thinking" }, h("summary", null, "Thinking"), h("pre", { tabindex: "0" }, clean(value.text))));
+        parts.push(h("details", { class: "thinking" }, h("summary", null, icon("spark"), "Thinking"), h("pre", { tabindex: "0", dir: "auto" }, clean(value.text))));
       } else if (kind === "tool_call") {
         flush();
-        const card = new Card(value);
+        const card = new Card(value, this.#actions);
         this.#cards.set(value.id, card);
         const early = this.#early.get(value.id);
-        if (early) { card.ends(early); this.#early.delete(value.id); }
-        parts.push(card.element);
+        if (early) { card.ends(early); this.#count(card); this.#early.delete(value.id); }
+        parts.push(card);
       }
     }
     flush();
     return parts;
   }
 
+  /** What the person said, as wide as its text, with what can be done from there. */
+  #said(texts, words) {
+    const acts = h("div", { class: "acts" }, copyButton(() => words), this.#actions.canSteer() && iconButton("rewind", { words: "Rewind to here", onclick: () => this.#actions.rewind(words, element) }));
+    const element = h("div", { class: "message user" }, h("h2", { class: "sr" }, `You wrote: ${short(clean(words), 80)}`), h("div", { class: "bubble" }, texts), acts);
+    return element;
+  }
+
+  /** The end of a turn: what it changed, what it took, and what can be done now. */
+  #footer(facts = [], told = "") {
+    const turn = this.#turn;
+    turn.isOver = true;
+    const { answer } = turn;
+    const files = [...turn.files];
+    const [added, removed] = files.reduce(([a, b], [, it]) => [a + it.added, b + it.removed], [0, 0]);
+    const all = [...facts, turn.micro_usd ? money(turn.micro_usd) : "", turn.arm ? clean(baseName(turn.arm.model)) : ""].filter(Boolean);
+    return h("div", { class: "turn-end" },
+      told && h("p", { class: "note warning" }, told),
+      files.length > 0 && h("details", { class: "changed" }, h("summary", null, icon("diff"), count(files.length, "changed file"), h("span", null, tally(added, removed)), icon("right")),
+        h("ul", null, files.map(([path, it]) => h("li", null, h("span", null, path), h("span", null, tally(it.added, it.removed))))),
+        h("div", { class: "row" }, h("button", { type: "button", class: "quiet", onclick: () => this.#actions.review() }, "Review changes"))),
+      h("div", { class: "acts" }, answer && copyButton(() => answer), this.#actions.canSteer() && iconButton("fork", { words: "Fork", onclick: () => this.#actions.fork() })),
+      h("span", null, all.join(" · ")));
+  }
+
   /** Puts older messages before what there is; `notes` maps a message's number to what happened after it. */
-  older(first, messages, notes = new Map()) {
+  older(first, messages, notes = new Map(), isIdle = false) {
     const before = this.#scroller.scrollHeight - this.#scroller.scrollTop;
     // Cards of later calls keep their ids: those of older ones must not take their places.
     const later = new Map(this.#cards);
     const box = document.createDocumentFragment();
-    const own = this.#messages;
+    const [own, turn, prompts] = [this.#messages, this.#turn, this.prompts];
+    // The newest page ends where what comes goes on; an older one ends before another turn.
+    const isNewest = !own.hasChildNodes();
     this.#messages = box;
+    this.#turn = newTurn();
+    this.prompts = [];
     messages.forEach((message, place) => {
-      box.append(...this.#message(message));
+      this.#put(this.#message(message));
       for (const { kind, event, at_ms } of notes.get(first + place) ?? []) {
-        if (kind === "tool_ended") this.#cards.get(event.call.id)?.ends(event.result, event.diff ?? null, event.duration_ms);
-        else this.#note(kind, event, at_ms);
+        if (kind === "tool_ended") {
+          const card = this.#cards.get(event.call.id);
+          if (card) { card.ends(event.result, event.diff ?? null, event.duration_ms); this.#count(card); }
+        } else if (kind === "permission_decided" && !event.allowed) this.#cards.get(event.call)?.denied();
+        else if (kind === "round_started") {
+          this.#turn.arm = event.arm;
+          this.#turn.since ??= at_ms;
+        }
+        else if (kind === "cost") this.#turn.micro_usd = event.turn_micro_usd;
+        else this.#note(kind, event, at_ms, this.#turn.since);
       }
     });
+    if (!isNewest && !this.#turn.isOver && !this.#turn.calls && own.firstElementChild?.matches(".message.user")) this.#put([this.#footer()]);
+    if (isNewest && isIdle && !this.#turn.isOver && !this.#turn.calls) this.#put([this.#footer()]);
     this.#messages = own;
+    if (!isNewest) this.#turn = turn;
+    this.prompts = [...this.prompts, ...prompts].slice(-MAX_PROMPTS);
     for (const [id, card] of later) this.#cards.set(id, card);
     own.prepend(box);
     if (this.#follows) this.toEnd();
@@ -287,12 +426,22 @@ export class Transcript {
   }
 
   #note(kind, event, at, started) {
-    const add = (level, ...children) => this.#messages.append(h("p", { class: "note " + level }, children));
+    const add = (level, ...children) => {
+      const element = h("p", { class: "note " + level, dir: "auto" }, children);
+      this.#messages.append(element);
+      return element;
+    };
     switch (kind) {
       case "notice": add(event.level, clean(event.text)); break;
       case "routed": this.#messages.append(routing(event)); break;
       case "arm_changed": add("warning", `${armName(event.from)} was replaced by ${armName(event.to)}: ${clean(event.why)}`); break;
-      case "retrying": add("warning", `${clean(event.error.message)}. Retrying in ${duration(event.wait_ms)} (attempt ${event.attempt}).`); break;
+      case "retrying": {
+        // One line for all attempts of a call.
+        this.#retry?.remove();
+        this.#retry = add("warning", `${sentence(clean(event.error.message))} `);
+        countDown(this.#retry, event.wait_ms, event.attempt);
+        break;
+      }
       case "conferred": add("", `${event.members.map(armName).join(", ")} were asked; the words of ${armName(event.author)} stand.`); break;
       case "checking": add("", `${clean(event.by)} checks the work of ${armName(event.arm)}.`); break;
       case "checked":
@@ -303,19 +452,30 @@ export class Transcript {
         break;
       case "turn_ended": {
         const told = ending(event.outcome);
-        const facts = [at && started ? duration(at - started) : "", `${tokens(event.usage.output)} tokens written`].filter(Boolean).join(", ");
-        add(told ? "warning" : "end", told ? `${clean(told)} ` : "", facts);
-        this.#said(told || "The turn is finished.");
+        this.#messages.append(this.#footer([at && started ? duration(at - started) : "", `${tokens(event.usage.output)} tokens written`], clean(told)));
         break;
       }
     }
   }
 }
 
+/** Counts the seconds until the next attempt down, as long as the line is there. */
+function countDown(element, wait, attempt) {
+  const text = document.createTextNode("");
+  element.append(text);
+  const until = performance.now() + wait;
+  const tick = () => {
+    const left = Math.ceil((until - performance.now()) / 1000);
+    text.data = left > 0 ? `Attempt ${attempt} in ${left} s.` : `Attempt ${attempt} …`;
+    if (left > 0 && (element.isConnected || left * 1000 >= wait - 1000)) setTimeout(tick, 1000);
+  };
+  tick();
+}
+
 /** How a turn was routed, with the reasons. */
 function routing(event) {
   return h("details", { class: "note routing" },
-    h("summary", null, `${event.arms.map(armName).join(", ")}: ${short(clean(event.why), 160)}`),
+    h("summary", null, icon("chip"), `${event.arms.map(armName).join(", ")}: ${short(clean(event.why), 160)}`),
     h("p", null, `Task: ${clean(event.kind)}, ${event.complexity} % hard, by ${clean(event.decided_by)}; ${clean(event.strategy)}.`),
     h("ul", null, event.candidates.map((line) => h("li", null, clean(line)))));
 }

@@ -29,11 +29,11 @@ export const THINKING = [
   [{ tokens: 2000 }, "About 2,000 tokens"], [{ tokens: 8000 }, "About 8,000 tokens"], [{ tokens: 32000 }, "About 32,000 tokens"],
 ];
 
-/** Where a step of a plan stands. */
-export const STEPS = { done: ["✓", "done"], active: ["▸", "under way"], pending: ["·", "not begun"] };
+/** Where a step of a plan stands: its icon, and the word for it. */
+export const STEPS = { done: ["check", "done"], active: ["right", "under way"], pending: ["more", "not begun"] };
 
 /** Arguments that say by themselves what a call does, the most telling first. */
-const TELLING = ["command", "path", "file_path", "url", "pattern", "query", "prompt", "task"];
+const TELLING = ["command", "pattern", "path", "file_path", "url", "query", "prompt", "task", "question", "name"];
 
 export const asText = (value) => (typeof value === "string" ? value : JSON.stringify(value, null, 2) ?? "");
 
@@ -47,13 +47,99 @@ export function argumentsOf(call) {
   return names.map((name) => [name, asText(all[name])]);
 }
 
-/** A call in a line. */
+/** Tools in words: the icon, what is done and what is being done; `looks` are those that change nothing and come in rows. */
+const TOOLS = {
+  "fs.read": ["file", "Read", "Reading", true],
+  "fs.ls": ["folder", "Listed", "Listing", true],
+  "fs.glob": ["search", "Looked for", "Looking for", true],
+  "fs.grep": ["search", "Searched", "Searching", true],
+  read_result: ["file", "Read more of", "Reading more of", true],
+  "fs.edit": ["edit", "Edited", "Editing"],
+  "fs.write": ["edit", "Wrote", "Writing"],
+  bash: ["terminal", "Ran", "Running"],
+  "elf.spawn": ["hat", "Asked", "Asking"],
+  elf: ["hat", "Elfs", "Elfs"],
+  ask: ["ask", "Asked you", "Asks you"],
+  skill: ["spark", "Read the skill", "Reading the skill"],
+};
+
+/** How the line of a call that failed begins. */
+const FAILED = { "fs.read": "Could not read", "fs.ls": "Could not list", "fs.glob": "Could not look for", "fs.grep": "Could not search", "fs.edit": "Did not edit", "fs.write": "Did not write", bash: "Failed:", "elf.spawn": "Elfs failed:" };
+
+/** The tool of the model's plan: it is shown above the message box, and needs no card. */
+export const PLAN = "plan";
+
+/** A call in words: `done` and `doing` begin the line, `what` is what it is about. */
+export function inWords(call) {
+  const [icon, done, doing, looks = false] = TOOLS[call.name] ?? ["spark", "Used", "Using"];
+  return { icon, done, doing, looks, failed: FAILED[call.name] ?? "Failed:", what: TOOLS[call.name] ? brief(call) : call.name.replace(".", ": ") + (brief(call) ? ` ${brief(call)}` : "") };
+}
+
+/** What a call is about, in a line. */
 export function brief(call) {
+  const given = call.arguments ?? {};
+  if (call.name === "elf.spawn" && Array.isArray(given.tasks)) {
+    return short(given.tasks.map((it) => it?.name || firstLine(asText(it?.task ?? ""))).join(", "), 120);
+  }
+  if (call.name === "elf") return short([given.action, ...(Array.isArray(given.names) ? given.names : [])].filter((it) => typeof it === "string").join(" "), 120);
+  if (call.name === "fs.read" && typeof given.path === "string") return given.path;
   const [first] = argumentsOf(call);
-  return first ? short(firstLine(first[1]), 120) : "";
+  const text = first ? firstLine(first[1]) : "";
+  // A value that is no text says nothing by its first line.
+  const says = !/^[[{]/.test(text);
+  if (!says) return "";
+  if ((call.name === "fs.grep" || call.name === "fs.glob") && typeof given.path === "string" && given.path !== ".") return short(`${text} in ${given.path}`, 120);
+  return short(text, 160);
+}
+
+/** What came of a call that looked, in a few words. @returns {string} */
+export function outcome(call, text) {
+  if (call.name === "fs.grep") {
+    const hits = text.split("\n").filter((line) => /^[^\n]*:\d+:/.test(line)).length;
+    return hits === 1 ? "1 hit" : `${hits} hits`;
+  }
+  if (call.name === "fs.glob") {
+    const files = /^no file matches/.test(text) ? 0 : text.split("\n").filter((line) => line.trim() && !line.startsWith("[")).length;
+    return files === 1 ? "1 file" : `${files} files`;
+  }
+  return "";
+}
+
+/** Several looks in one line: "3 reads, 2 searches". */
+export function looksInWords(calls) {
+  const kinds = [["read", ["fs.read", "read_result"]], ["search", ["fs.grep", "fs.glob"]], ["list", ["fs.ls"]]];
+  const parts = kinds.map(([word, names]) => [word, calls.filter((it) => names.includes(it.name)).length]).filter(([, number]) => number);
+  return parts.map(([word, number]) => `${number} ${number === 1 ? word : word === "search" ? "searches" : word + "s"}`).join(", ");
+}
+
+/** Reasons that say something is lost, sent, or not what it seems: those are said in red. */
+const BAD = /\b(delet|remov|destroy|overwrit|eras|truncat|wip)\w*|\b(send|sends|upload\w*|network|internet|download\w*)\b|\boutside\b|\b(mislead\w*|invisible|hidden|unseen|looks like|pretend\w*|not what)\b|\b(secret|credential|password|token|private key)s?\b|another user|always needs approval|runs text as commands|cannot be (known|read)|every later|decides what/i;
+
+/** The reasons of a question one by one, the worst first as they come, with the mode that asks. */
+export function reasonsOf(reason, call) {
+  const found = /^mode ([a-z_]+): /.exec(reason);
+  const rest = found ? reason.slice(found[0].length) : reason;
+  const command = typeof call?.arguments?.command === "string" ? call.arguments.command.trim() : null;
+  const parts = [];
+  let quoted = false;
+  let from = 0;
+  for (let at = 0; at < rest.length; at++) {
+    if (rest[at] === "`") quoted = !quoted;
+    else if (!quoted && rest.startsWith("; ", at)) { parts.push(rest.slice(from, at)); from = at + 2; }
+  }
+  parts.push(rest.slice(from));
+  const list = parts.map((it) => it.trim()).filter(Boolean).map((text) => {
+    // The command is above: it is not said again.
+    const words = command && text.startsWith("`" + command + "`") ? "it" + text.slice(command.length + 2) : text;
+    return { text: words[0].toUpperCase() + words.slice(1), isBad: BAD.test(words.replace(/`[^`]*`/g, "")) };
+  });
+  return { mode: found ? MODES[found[1]] ?? found[1] : "", list };
 }
 
 export const armName = (arm) => (arm ? `${arm.provider}/${arm.model}` : "");
+
+/** A text with one stop at its end. */
+export const sentence = (text) => text.trim().replace(/[.\s]*$/, "") + ".";
 
 /** How a turn ended, where that is worth saying. */
 export function ending(outcome) {
@@ -64,7 +150,7 @@ export function ending(outcome) {
     case "round_limit": return `Stopped after ${how.rounds} model calls. Write “continue” to go on.`;
     case "stuck": return `Stopped: no progress (${how.what}).`;
     case "unfit": return `No answer had the form that it must have: ${how.why}`;
-    case "failed": return `Failed: ${how.error.message}${how.error.hint ? ". " + how.error.hint : ""}`;
+    case "failed": return `Failed: ${sentence(how.error.message)}${how.error.hint ? " " + sentence(how.error.hint) : ""}`;
     default: return kind;
   }
 }

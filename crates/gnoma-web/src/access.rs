@@ -218,6 +218,11 @@ impl Admitted {
 }
 
 impl Access {
+    /// The address that the page is opened by.
+    pub(crate) fn host(&self) -> Option<&str> {
+        self.hosts.first().map(String::as_str)
+    }
+
     /// Lets in whoever has the token, at this address.
     #[must_use]
     pub fn new(tokens: impl TokenSource, address: SocketAddr) -> Self {

@@ -5,8 +5,8 @@ use gnoma_core::protocol::{RequestError, RequestErrorKind};
 use hyper::{
     HeaderMap, Response, StatusCode,
     header::{
-        ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE,
-        ETAG, HeaderName, HeaderValue, IF_NONE_MATCH, REFERRER_POLICY, VARY,
+        ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY,
+        CONTENT_TYPE, ETAG, HeaderName, HeaderValue, IF_NONE_MATCH, REFERRER_POLICY, VARY,
         X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
     },
 };
@@ -20,11 +20,12 @@ use crate::{
 };
 
 /// Nothing but the page's own files, no script within it, and no text that becomes markup: a string
-/// cannot reach the parts of a page that would parse it.
+/// cannot reach the parts of a page that would parse it. The one policy for Trusted Types is made once, by the page
+/// itself, and gives the address of its worker and nothing else.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
-     base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; \
-     trusted-types 'none'",
+     manifest-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
+     require-trusted-types-for 'script'; trusted-types shell",
 );
 
 /// A response without what every response says; [`secured`] adds it.
@@ -134,6 +135,21 @@ pub(crate) fn denied(denial: Denial) -> HttpResponse {
     json(status, &refused.with_remedy(remedy))
 }
 
+/// Why there is no page at the address by which somebody came, in words for people.
+pub(crate) fn misdirected(host: &str) -> HttpResponse {
+    let port = host.rsplit(':').next().unwrap_or_default();
+    let text = format!(
+        "gnoma does not serve its page at this address. Open http://{host}, and from another machine forward the same \
+         port: ssh -N -L {port}:{host} your-machine\n"
+    );
+    response(StatusCode::MISDIRECTED_REQUEST, Outgoing::whole(text), "text/plain; charset=utf-8")
+}
+
+/// A description of the API, as it was made when the program was built.
+pub(crate) fn description(text: String) -> HttpResponse {
+    response(StatusCode::OK, Outgoing::whole(text), "application/json")
+}
+
 /// Why a body was not read.
 pub(crate) fn unread(why: Unread, max: usize) -> HttpResponse {
     let (status, cause) = match why {
@@ -154,7 +170,7 @@ pub(crate) fn nowhere(why: Nowhere) -> HttpResponse {
         Nowhere::Missing => {
             (StatusCode::NOT_FOUND, RequestErrorKind::NotFound, "there is nothing at this address")
         }
-        Nowhere::Method => (
+        Nowhere::Method(_) => (
             StatusCode::METHOD_NOT_ALLOWED,
             RequestErrorKind::Invalid,
             "this address takes another method",
@@ -166,7 +182,12 @@ pub(crate) fn nowhere(why: Nowhere) -> HttpResponse {
         ),
     };
     let error = RequestError::new(kind, cause);
-    json(status, &error.with_remedy("`gnoma protocol --openapi` describes all addresses."))
+    let mut answer =
+        json(status, &error.with_remedy("`gnoma protocol --openapi` describes all addresses."));
+    if let Nowhere::Method(allowed) = why {
+        answer.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
+    }
+    answer
 }
 
 /// Too many want the same.

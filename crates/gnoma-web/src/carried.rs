@@ -84,6 +84,8 @@ fn is_carried(request: &Request) -> Result<(), RequestError> {
         | Request::Redo
         | Request::Points
         | Request::Changes
+        | Request::SessionChanges
+        | Request::Files { .. }
         | Request::Fork
         | Request::Rename { .. }
         | Request::Search { .. }
@@ -188,7 +190,7 @@ mod tests {
     }
     kinds!(Open List StoredIn Delete Watch Shutdown Attach Detach KeepRunning Status Send EditQueue Answer Cancel
         CancelElf WatchElf Close SetMode SetThinking KeepRule Trust Pin Rate Compact EditSummary UndoCompaction Rewind
-        RewindElf Redo Points Changes Export Fork Rename Search Stored History Output Models Providers Profiles Switch TryProvider
+        RewindElf Redo Points Changes SessionChanges Files Export Fork Rename Search Stored History Output Models Providers Profiles Switch TryProvider
         AddProvider RemoveProvider Settings SetSetting Usage Explain Task);
 
     /// Requests that are carried, by name and fields.
@@ -222,6 +224,8 @@ mod tests {
         ("redo", ""),
         ("points", ""),
         ("changes", ""),
+        ("session_changes", ""),
+        ("files", r#"{"max":5}"#),
         ("export", r#"{"path":""}"#),
         ("fork", ""),
         ("rename", r#"{"title":"t"}"#),

@@ -58,6 +58,9 @@ pub trait Site: Send + Sync + 'static {
     /// Connects a client of that name to the host; [`Hello::client`](gnoma_core::protocol::Hello).
     fn connect(&self, name: String) -> BoxFuture<'_, Result<Client, RequestError>>;
 
+    /// The OpenAPI description of the API, if the program carries one.
+    fn description(&self) -> Option<String>;
+
     /// Adds what nobody sets over HTTP: environment, profile, a folder where none is named.
     fn complete(&self, spec: SessionSpec) -> SessionSpec;
 }
@@ -114,7 +117,11 @@ impl Handler {
         let route = route::route(&head.method, head.uri.path(), head.uri.query());
         let reads = matches!(route, Ok(Route::Page(_)));
         if let Err(denial) = self.access.admits(&head.method, &head.headers, reads) {
-            return answer::secured(answer::denied(denial));
+            let is_lost = reads && denial == Denial::Host;
+            return answer::secured(match is_lost.then(|| self.access.host()).flatten() {
+                Some(host) => answer::misdirected(host),
+                None => answer::denied(denial),
+            });
         }
         let answer = match route {
             Err(nowhere) => answer::nowhere(nowhere),
@@ -183,6 +190,10 @@ impl Handler {
         let rights = admitted.rights;
         match route {
             Route::Hello => answer::json(StatusCode::OK, &self.hello(rights)),
+            Route::Description => match self.site.description() {
+                Some(text) => answer::description(text),
+                None => answer::nowhere(route::Nowhere::Missing),
+            },
             Route::Events(wanted) => self.events(wanted, admitted, headers).await,
             // Nothing is read of what would be refused whatever it says.
             Route::Call { session, name }
@@ -264,8 +275,10 @@ impl Handler {
             Err(Err(error)) => return reply(is_whole, id, Err(error)),
         }
         call::opened(&mut message.request, |spec| self.site.complete(spec));
+        // Only what has a number of its own can be a request that was sent before.
+        let is_numbered = is_whole || headers.contains_key(&REQUEST_ID);
         let name = match client_name(headers, rights) {
-            Ok(name) => name.unwrap_or_else(|| self.site.client_name()),
+            Ok(name) => name.filter(|_| is_numbered).unwrap_or_else(|| self.site.client_name()),
             Err(error) => return reply(is_whole, id, Err(error)),
         };
         reply(is_whole, id, self.ask(name, message).await)

@@ -17,6 +17,19 @@ const API: &str = "/api/v1/";
 /// Longest id of a session and name of a request.
 const MAX_WORD_BYTES: usize = 128;
 
+/// Requests without fields that change nothing: they can be asked for with GET as well.
+const READS: [&str; 9] = [
+    "list",
+    "status",
+    "points",
+    "changes",
+    "session_changes",
+    "providers",
+    "profiles",
+    "settings",
+    "usage",
+];
+
 /// What a request is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
@@ -26,6 +39,8 @@ pub(crate) enum Route {
     Exchange,
     /// What this server is.
     Hello,
+    /// The description of the API.
+    Description,
     /// What happens, as it happens.
     Events(StreamQuery),
     /// A request of the protocol by its name.
@@ -53,8 +68,8 @@ pub(crate) struct StreamQuery {
 pub(crate) enum Nowhere {
     /// There is nothing of that name.
     Missing,
-    /// There is, but for another method.
-    Method,
+    /// There is, but for these methods.
+    Method(&'static str),
     /// What stands behind the question mark is wrong.
     Query,
 }
@@ -64,13 +79,14 @@ pub(crate) fn route(method: &Method, path: &str, query: Option<&str>) -> Result<
     let Some(rest) = path.strip_prefix(API) else {
         let asset = asset(path).ok_or(Nowhere::Missing)?;
         let reads = matches!(*method, Method::GET | Method::HEAD);
-        return if reads { Ok(Route::Page(asset)) } else { Err(Nowhere::Method) };
+        return if reads { Ok(Route::Page(asset)) } else { Err(Nowhere::Method("GET, HEAD")) };
     };
     let mut words = rest.split('/');
     let words = (words.next(), words.next(), words.next(), words.next());
     let (route, expected) = match words {
         (Some("exchange"), None, ..) => (Route::Exchange, Method::POST),
         (Some("hello"), None, ..) => (Route::Hello, Method::GET),
+        (Some("openapi.json"), None, ..) => (Route::Description, Method::GET),
         (Some("events"), None, ..) => {
             (Route::Events(wanted(query.unwrap_or_default())?), Method::GET)
         }
@@ -84,7 +100,14 @@ pub(crate) fn route(method: &Method, path: &str, query: Option<&str>) -> Result<
         }
         _ => return Err(Nowhere::Missing),
     };
-    if *method == expected { Ok(route) } else { Err(Nowhere::Method) }
+    let is_read = matches!(&route, Route::Call { name, .. } if READS.contains(&name.as_str()));
+    match (*method == expected, is_read) {
+        (true, _) => Ok(route),
+        (false, true) if *method == Method::GET => Ok(route),
+        (false, true) => Err(Nowhere::Method("GET, POST")),
+        (false, false) if expected == Method::GET => Err(Nowhere::Method("GET")),
+        (false, false) => Err(Nowhere::Method("POST")),
+    }
 }
 
 /// Ids and names are of these letters; whatever else stands in a path names nothing.
@@ -154,8 +177,13 @@ mod tests {
         ] {
             assert_eq!(get(path), Err(Nowhere::Missing), "{path}");
         }
-        assert_eq!(route(&Method::POST, "/app.js", None), Err(Nowhere::Method));
-        assert_eq!(get("/api/v1/sessions/a/send"), Err(Nowhere::Method));
+        assert_eq!(route(&Method::POST, "/app.js", None), Err(Nowhere::Method("GET, HEAD")));
+        assert_eq!(get("/api/v1/sessions/a/send"), Err(Nowhere::Method("POST")));
+        assert!(matches!(get("/api/v1/process/list"), Ok(Route::Call { .. })));
+        let put = |path: &str| route(&Method::PUT, path, None);
+        assert_eq!(put("/api/v1/sessions/a/usage"), Err(Nowhere::Method("GET, POST")));
+        assert_eq!(put("/api/v1/hello"), Err(Nowhere::Method("GET")));
+        assert_eq!(get("/api/v1/openapi.json"), Ok(Route::Description));
         let call = route(&Method::POST, "/api/v1/sessions/20261122-a/send", None);
         let session = Some(SessionId::new("20261122-a"));
         assert_eq!(call, Ok(Route::Call { session, name: "send".into() }));

@@ -16,6 +16,32 @@ const NOT_CARRIED: [&str; 8] = [
     "try_provider",
 ];
 
+/// Requests without fields that change nothing: GET asks for them as well.
+const READS: [&str; 9] = [
+    "list",
+    "status",
+    "points",
+    "changes",
+    "session_changes",
+    "providers",
+    "profiles",
+    "settings",
+    "usage",
+];
+/// Statuses of errors, and what they say.
+const ERRORS: [(&str, &str); 10] = [
+    ("400", "The request cannot be read, or asks for what does not fit."),
+    ("401", "There is no token, or an old one."),
+    ("403", "The token does not allow it, or it is done at the machine itself."),
+    ("404", "There is no such address, session or thing."),
+    ("405", "The address takes another method; `Allow` names it."),
+    ("409", "It was answered before, or is open elsewhere."),
+    ("413", "The body is too long."),
+    ("429", "Too much waits already."),
+    ("502", "A provider refused or could not be reached."),
+    ("503", "The server or the session is ending."),
+];
+
 /// Makes the document of the protocol's schema. Types are referred to as there until it is printed.
 pub(crate) fn openapi(schema: &Value, version: &str) -> Value {
     let types = schema.get("$defs").cloned().unwrap_or_default();
@@ -31,7 +57,15 @@ pub(crate) fn openapi(schema: &Value, version: &str) -> Value {
             } else {
                 format!("/api/v1/sessions/{{session}}/{name}")
             };
-            paths.insert(path, json!({ "post": operation(name, request, fields, !is_of_process) }));
+            let fields = fields.map(|fields| refine(name, fields.clone()));
+            let post = operation(name, request, fields.as_ref(), &types, !is_of_process);
+            let mut methods = json!({ "post": post });
+            if READS.contains(&name) {
+                let mut get = post;
+                get["operationId"] = json!(format!("get_{name}"));
+                methods["get"] = get;
+            }
+            paths.insert(path, methods);
         }
     }
     json!({
@@ -41,6 +75,11 @@ pub(crate) fn openapi(schema: &Value, version: &str) -> Value {
             "version": version,
             "description": "The session protocol over HTTP. Errors are a `RequestError` with a status of its kind.",
         },
+        "servers": [{ "url": "http://127.0.0.1:4666" }],
+        "tags": [
+            { "name": "process", "description": "The server and its list of sessions." },
+            { "name": "session", "description": "One session." },
+        ],
         "security": [{ "token": [] }],
         "paths": paths,
         "components": {
@@ -48,6 +87,20 @@ pub(crate) fn openapi(schema: &Value, version: &str) -> Value {
             "schemas": types,
         },
     })
+}
+
+/// Adds to the fields of a request what the server refuses whatever else is right.
+fn refine(name: &str, mut fields: Value) -> Value {
+    let limit = match name {
+        "send" => Some(("content", "minItems")),
+        "rename" => Some(("title", "minLength")),
+        _ => None,
+    };
+    let field = limit.and_then(|(field, _)| fields.pointer_mut(&format!("/properties/{field}")));
+    if let (Some((_, least)), Some(Value::Object(field))) = (limit, field) {
+        field.insert(least.to_owned(), json!(1));
+    }
+    fields
 }
 
 /// The name of a request, and the schema of its fields, where it has some.
@@ -59,17 +112,40 @@ fn request_of(request: &Value) -> Option<(&str, Option<&Value>)> {
     Some((name, Some(fields)))
 }
 
-fn operation(name: &str, request: &Value, fields: Option<&Value>, of_session: bool) -> Value {
+fn operation(
+    name: &str,
+    request: &Value,
+    fields: Option<&Value>,
+    types: &Value,
+    of_session: bool,
+) -> Value {
+    let description = request.get("description").and_then(Value::as_str).unwrap_or_default();
+    let summary = description.split(['.', '\n']).next().unwrap_or_default();
     let mut operation = json!({
         "operationId": name,
-        "description": request.get("description"),
+        "summary": summary,
+        "description": description,
+        "tags": [if of_session { "session" } else { "process" }],
         "parameters": parameters(of_session),
-        "responses": responses("Reply"),
+        "responses": responses(reply_of(description, types)),
     });
     if let (Some(fields), Some(into)) = (fields, operation.as_object_mut()) {
         into.insert("requestBody".into(), body(fields));
     }
     operation
+}
+
+/// The schema of the reply that a description names as [`Reply::Name`]; else that of all replies.
+fn reply_of(description: &str, types: &Value) -> Value {
+    let all = json!({ "$ref": "#/$defs/Reply" });
+    let Some((_, rest)) = description.split_once("[`Reply::") else { return all };
+    let name = rest.split('`').next().unwrap_or_default().to_lowercase();
+    let known = types.pointer("/Reply/oneOf").and_then(Value::as_array);
+    let found = known
+        .into_iter()
+        .flatten()
+        .find(|reply| request_of(reply).is_some_and(|(known, _)| known == name));
+    found.cloned().unwrap_or(all)
 }
 
 fn parameters(of_session: bool) -> Value {
@@ -83,7 +159,7 @@ fn parameters(of_session: bool) -> Value {
         header(
             "Idempotency-Key",
             "Names the request among those of its client. One that comes again has no second effect.",
-            json!({ "type": "integer", "minimum": 0 }),
+            json!({ "type": "integer", "minimum": 0, "maximum": u64::MAX }),
         ),
     ];
     if of_session {
@@ -98,12 +174,17 @@ fn body(schema: &Value) -> Value {
     json!({ "required": true, "content": { "application/json": { "schema": schema } } })
 }
 
-fn responses(of: &str) -> Value {
-    let content = |name: &str| json!({ "application/json": { "schema": { "$ref": format!("#/$defs/{name}") } } });
-    json!({
+fn responses(of: Value) -> Value {
+    let content = |schema: Value| json!({ "application/json": { "schema": schema } });
+    let error = || content(json!({ "$ref": "#/$defs/RequestError" }));
+    let mut all = json!({
         "200": { "description": "What came of it.", "content": content(of) },
-        "default": { "description": "Why it had no effect.", "content": content("RequestError") },
-    })
+        "default": { "description": "Why it had no effect.", "content": error() },
+    });
+    for (status, meaning) in ERRORS {
+        all[status] = json!({ "description": meaning, "content": error() });
+    }
+    all
 }
 
 /// What is no request of the protocol.
@@ -121,21 +202,27 @@ fn fixed() -> Map<String, Value> {
         ],
         "responses": {
             "200": { "description": "What happens.", "content": { "text/event-stream": { "schema": { "type": "string" } } } },
-            "default": responses("RequestError").get("default"),
+            "default": responses(Value::Null).get("default"),
         },
     });
     let messages = json!({
         "operationId": "messages",
         "description": "A message of the protocol, whole; the answer is one as well, with status 200 also where it holds an error.",
         "requestBody": body(&json!({ "$ref": "#/$defs/ClientMessage" })),
-        "responses": responses("ServerMessage"),
+        "responses": responses(json!({ "$ref": "#/$defs/ServerMessage" })),
     });
     let hello = json!({
         "operationId": "hello",
         "description": "What this server is: version of the protocol, program, rights of the token, folder.",
-        "responses": { "200": { "description": "What it is.", "content": { "application/json": { "schema": { "type": "object" } } } } },
+        "responses": responses(json!({ "type": "object" })),
+    });
+    let description = json!({
+        "operationId": "openapi",
+        "description": "This document.",
+        "responses": responses(json!({ "type": "object" })),
     });
     [
+        ("/api/v1/openapi.json".to_owned(), json!({ "get": description })),
         ("/api/v1/hello".to_owned(), json!({ "get": hello })),
         ("/api/v1/events".to_owned(), json!({ "get": events })),
         ("/api/v1/messages".to_owned(), json!({ "post": messages })),
@@ -153,8 +240,10 @@ mod tests {
         let schema = r##"{"$defs":{"Request":{"oneOf":[
             {"description":"Stop.","type":"string","const":"cancel"},
             {"type":"string","const":"watch"},
-            {"type":"string","const":"list"},
-            {"type":"object","properties":{"send":{"$ref":"#/$defs/Send"}}}]},"Send":{"type":"object"}}}"##;
+            {"description":"All. Reply: [`Reply::Live`].","type":"string","const":"list"},
+            {"type":"object","properties":{"rename":{"type":"object","properties":{"title":{"type":"string"}}}}},
+            {"type":"object","properties":{"send":{"$ref":"#/$defs/Send"}}}]},
+            "Reply":{"oneOf":[{"const":"done"},{"type":"object","properties":{"live":{"type":"array"}}}]},"Send":{"type":"object"}}}"##;
         let document = openapi(&serde_json::from_str(schema).unwrap(), "1");
         let paths = document["paths"].as_object().unwrap();
         assert!(paths.contains_key("/api/v1/sessions/{session}/cancel"));
@@ -163,5 +252,14 @@ mod tests {
         let body = &paths["/api/v1/sessions/{session}/send"]["post"]["requestBody"];
         let schema = &body["content"]["application/json"]["schema"]["$ref"];
         assert_eq!(schema, "#/$defs/Send");
+        let rename = &paths["/api/v1/sessions/{session}/rename"]["post"]["requestBody"];
+        let title = rename.pointer("/content/application~1json/schema/properties/title").unwrap();
+        assert_eq!(title["minLength"], 1);
+        let list = &paths["/api/v1/process/list"];
+        let reply = &list["get"]["responses"]["200"]["content"]["application/json"]["schema"];
+        assert!(reply["properties"]["live"].is_object(), "{reply}");
+        assert_eq!(list["post"]["summary"], "All");
+        assert!(list["post"]["responses"]["409"].is_object());
+        assert!(paths["/api/v1/sessions/{session}/send"].get("get").is_none());
     }
 }

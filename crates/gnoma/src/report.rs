@@ -174,7 +174,7 @@ pub(crate) fn failure(error: &anyhow::Error) -> Exit {
         return match error.kind {
             HostErrorKind::Usage | HostErrorKind::Held => Exit::Misused,
             HostErrorKind::Provider(kind) => Exit::of(kind, false),
-            HostErrorKind::Failure => Exit::Failed,
+            HostErrorKind::NotFound | HostErrorKind::Failure => Exit::Failed,
         };
     }
     if let Some(error) = error.downcast_ref::<ProviderError>() {

@@ -21,7 +21,7 @@ use gnoma_serve::ConnectError;
 use gnoma_web::{Access, Site, Token, TokenSource, serve};
 use tokio::net::TcpListener;
 
-use crate::{environment::ProcessEnvironment, report, server};
+use crate::{commands::protocol, environment::ProcessEnvironment, report, server};
 
 /// The file of the token, in the folder of what is kept: the guard lets no tool read there.
 const TOKEN_FILE: &str = "web.token";
@@ -239,6 +239,10 @@ impl Site for OwnSite {
         server::client_name()
     }
 
+    fn description(&self) -> Option<String> {
+        protocol::openapi().ok()
+    }
+
     fn connect(&self, name: String) -> BoxFuture<'_, Result<Client, RequestError>> {
         Box::pin(async move {
             match &self.sessions {
@@ -261,7 +265,10 @@ impl Site for OwnSite {
     fn complete(&self, spec: SessionSpec) -> SessionSpec {
         let own = &self.spec;
         SessionSpec {
-            folder: own.folder.join(&spec.folder),
+            folder: match spec.folder.as_os_str().is_empty() {
+                true => own.folder.clone(),
+                false => own.folder.join(&spec.folder),
+            },
             environment: own.environment.clone(),
             umask: own.umask,
             profile: own.profile.clone(),

@@ -7,6 +7,7 @@
 //! the session's [`SessionView`], which is the fold of everything up to its `seq`, and goes on from there.
 
 mod client;
+mod connection;
 mod envelope;
 mod error;
 mod follow;
@@ -25,14 +26,15 @@ mod view;
 
 pub use self::{
     client::{Client, MAX_MESSAGES, MAX_REQUESTS, Messages, Peer, Requests},
+    connection::{ConnectBy, Connection, TypedKey},
     envelope::{Envelope, Epoch, Position},
     error::{RequestError, RequestErrorKind},
     follow::Follower,
     message::{Greeting, Hello, ProcessEvent, ServerMessage, common_version},
     recent::Recent,
     request::{
-        ClientMessage, ConnectBy, Connection, LiveSession, Reply, Request, RequestId, RewindPoint,
-        Setting, Switch, TypedKey, WindowUse,
+        ClientMessage, LiveSession, Reply, Request, RequestId, RewindPoint, Setting, Switch,
+        WindowUse,
     },
     running::{DraftedCall, Question, RunningCall, RunningTurn},
     spec::{ClientServer, Detach, Environment, Overrides, ServerAddress, SessionSpec, Start},

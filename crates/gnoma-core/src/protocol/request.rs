@@ -1,10 +1,10 @@
 //! What a client asks of a host, and the one answer to each request.
 
-use std::{fmt, path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Position, SessionSpec, Status, TaskReport, TaskRequest, Topic};
+use super::{Connection, Position, SessionSpec, Status, TaskReport, TaskRequest, Topic};
 use crate::{
     info::Choice,
     message::{CallId, Content, Message, ModelRef},
@@ -187,8 +187,15 @@ pub enum Request {
     Redo,
     /// The points that the session can be rewound to. Reply: [`Reply::Points`].
     Points,
-    /// What the session changed in files. Reply: [`Reply::Text`], a unified diff.
+    /// What the last turn that changed files changed. Reply: [`Reply::Text`], a unified diff.
     Changes,
+    /// What changed in files since the session's first turn that changed some. Reply: [`Reply::Text`], a unified diff.
+    SessionChanges,
+    /// The names of the project's files, at most so many. Reply: [`Reply::Text`], a path a line.
+    Files {
+        /// The most paths.
+        max: usize,
+    },
     /// Write the conversation to a file. Reply: [`Reply::Text`] says where.
     Export {
         /// The file; its extension chooses the format (`md`, `html`, `jsonl`). Empty leaves the
@@ -282,6 +289,8 @@ impl Request {
                 | Self::Status
                 | Self::Points
                 | Self::Changes
+                | Self::SessionChanges
+                | Self::Files { .. }
                 | Self::Search { .. }
                 | Self::Stored { .. }
                 | Self::History { .. }
@@ -321,51 +330,6 @@ pub enum Switch {
     /// A copy of a stored conversation, such as of one that is open elsewhere; without an id of the
     /// newest.
     Copy(Option<String>),
-}
-
-/// A connection to try and store.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Connection {
-    /// The provider.
-    pub provider: String,
-    /// How to reach it.
-    pub by: ConnectBy,
-    /// The model to use, for a server that lists none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-}
-
-/// How a provider is reached.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum ConnectBy {
-    /// With the key in this variable of the session's environment.
-    Variable(String),
-    /// At this address, without a key.
-    Address(String),
-    /// With a key that was typed.
-    Key(TypedKey),
-    /// At this address, with a key that was typed.
-    AddressAndKey {
-        /// The address.
-        address: String,
-        /// The key.
-        key: TypedKey,
-    },
-}
-
-/// A key as a person typed it, on its way to where it is stored. Debugging output does not show it.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(transparent)]
-pub struct TypedKey(pub String);
-
-impl fmt::Debug for TypedKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("***")
-    }
 }
 
 /// The outcome of a request.

@@ -37,7 +37,7 @@ kinds!(Event: Started Info Models State ModeChanged ThinkingChanged PlanChanged 
     PermissionAsked PermissionDecided ToolStarted ToolProgress ToolEnded Usage Retrying Waiting
     Continuing Notice TurnEnded Unknown);
 kinds!(Request: Open List StoredIn Delete Watch Shutdown Attach Detach KeepRunning Status Send EditQueue Answer Cancel
-    CancelElf WatchElf Close SetMode SetThinking KeepRule Trust Pin Rate Compact EditSummary UndoCompaction Rewind RewindElf Redo Points Changes Export Fork Rename
+    CancelElf WatchElf Close SetMode SetThinking KeepRule Trust Pin Rate Compact EditSummary UndoCompaction Rewind RewindElf Redo Points Changes SessionChanges Files Export Fork Rename
     Search Stored History Output Models Providers Profiles Switch TryProvider AddProvider
     RemoveProvider Settings
     SetSetting Usage Explain Task);
@@ -264,6 +264,8 @@ pub(super) fn requests() -> Vec<Request> {
         Request::Redo,
         Request::Points,
         Request::Changes,
+        Request::SessionChanges,
+        Request::Files { max: 5 },
         Request::Export { path: PathBuf::from("a.md") },
         Request::Fork,
         Request::Rename { title: text() },

@@ -40,6 +40,7 @@ pub use address::intended_path;
 pub use lease::FileHolder;
 pub use name::Disk;
 pub use open::resolve;
+pub use walk::file_names;
 
 use crate::{ToolOptions, args};
 use refusal::{FileAnswer, Refusal};

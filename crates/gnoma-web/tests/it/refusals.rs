@@ -169,6 +169,37 @@ async fn paths_lead_nowhere_but_to_the_page() {
 }
 
 #[tokio::test]
+async fn another_method_is_told_which_one_is_right() {
+    let served = Served::new().await;
+    let bearer = format!("Bearer {}", served.token(Rights::Steer));
+    let token = [("Authorization", bearer.as_str())];
+    for (line, allowed) in [
+        (format!("GET {CANCEL}"), "POST"),
+        ("POST /api/v1/hello".to_owned(), "GET"),
+        ("PUT /api/v1/sessions/s/usage".to_owned(), "GET, POST"),
+        ("POST /app.js".to_owned(), "GET, HEAD"),
+    ] {
+        let answer = served.ask(&line, &token, b"").await;
+        assert_eq!((answer.status, answer.header("allow")), (405, Some(allowed)), "{line}");
+    }
+    let read = served.ask("GET /api/v1/process/list", &token, b"").await;
+    assert_eq!((read.status, read.text().as_str()), (200, r#"{"live":[]}"#));
+    let refused = served.ask("GET /api/v1/process/list", &[], b"").await;
+    assert_eq!(refused.status, 401, "a GET needs the token as well");
+    let description = served.ask("GET /api/v1/openapi.json", &token, b"").await;
+    assert_eq!((description.status, description.text().contains("3.1.0")), (200, true));
+}
+
+#[tokio::test]
+async fn a_page_at_another_port_says_where_it_is() {
+    let served = Served::new().await;
+    let answer = served.ask("GET /", &[("Host", "127.0.0.1:5000")], b"").await;
+    assert_eq!(answer.status, 421);
+    assert!(answer.header("content-type").unwrap().starts_with("text/plain"), "{answer:?}");
+    assert!(answer.text().contains(&format!("http://{}", served.address)), "{answer:?}");
+}
+
+#[tokio::test]
 async fn what_cannot_be_read_is_told_and_has_no_effect() {
     let served = Served::new().await;
     for (path, body, status) in [
@@ -205,6 +236,9 @@ async fn clients_name_their_requests() {
     assert_eq!(served.ask(&format!("POST {CANCEL}"), &named, b"").await.status, 200);
     let (name, message) = served.host.asked.lock().unwrap()[0].clone();
     assert_eq!((name.as_str(), message.id.0), ("steer my-program-1", 17));
+    // Without a number nothing says that it was sent before: it must never be taken for an earlier one.
+    assert_eq!(served.ask(&format!("POST {CANCEL}"), &named[..2], b"").await.status, 200);
+    assert_eq!(served.host.asked.lock().unwrap()[1].0, "unnamed");
     for headers in [[token, ("Gnoma-Client", "a b")], [token, ("Idempotency-Key", "x")]] {
         assert_eq!(served.ask(&format!("POST {CANCEL}"), &headers, b"").await.status, 400);
     }

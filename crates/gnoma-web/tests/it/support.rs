@@ -50,6 +50,10 @@ impl Site for FakeHost {
         "unnamed".to_owned()
     }
 
+    fn description(&self) -> Option<String> {
+        Some("{\"openapi\":\"3.1.0\"}".to_owned())
+    }
+
     fn connect(&self, name: String) -> BoxFuture<'_, Result<Client, RequestError>> {
         let (client, peer) = Client::pair();
         let attending = attend(name, peer, Arc::clone(&self.asked));

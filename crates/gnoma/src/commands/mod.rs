@@ -20,7 +20,7 @@ mod mcp;
 mod mcp_login;
 mod mcp_serve;
 mod plugin;
-mod protocol;
+pub(crate) mod protocol;
 mod providers;
 mod ps;
 mod rewind;

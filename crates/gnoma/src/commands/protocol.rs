@@ -28,7 +28,7 @@ pub(super) fn run(schema: bool, api: bool) -> Result<Exit> {
 }
 
 /// The description of the HTTP API.
-fn openapi() -> Result<String> {
+pub(crate) fn openapi() -> Result<String> {
     let (mut api, mut schema) = (unpack(OPENAPI)?, unpack(SCHEMA)?);
     if let (Some(into), Some(types)) =
         (api.pointer_mut("/components/schemas"), schema.get_mut("$defs"))

@@ -1,0 +1,213 @@
+// What can be done with a session beside writing to it: one table for the menu and for the commands behind `/`.
+
+import { cost, h, short } from "./dom.js";
+import { icon } from "./icons.js";
+import { canAsk } from "./attention.js";
+import { closePanel, confirmation, facts, filesOf, keys, models, panel, points, settings } from "./panels.js";
+import { pin, pinned } from "./sessions.js";
+import { toast } from "./toast.js";
+import { armName, CHOSEN_HERE, MODES } from "./words.js";
+
+/** What the terminal has and a page must not, or cannot. */
+const AT_TERMINAL = new Set(["login", "trust", "doctor", "shell", "editor", "vim", "theme", "profile", "provider", "providers", "incognito", "add-dir", "memory", "mcp", "hooks", "plugins", "agents", "resume", "quit", "exit"]);
+/** What commands do. */
+const ABOUT = {
+  model: "choose the model that answers",
+  rewind: "go back to before a turn",
+  redo: "undo the last rewind",
+  compact: "replace the conversation with a summary",
+  fork: "go on in a copy",
+  rename: "give the session a title",
+  changes: "what changed in files",
+  context: "what fills the window, and the cost",
+  why: "why this model was chosen",
+  good: "the last turn was good",
+  bad: "the last turn was bad",
+  new: "a session in this folder",
+  settings: "of this session and this browser",
+  keys: "the keys of this page",
+  close: "end the session; it stays saved",
+  mode: "what needs approval",
+  usage: "the cost since it was opened",
+};
+/** Tries to delete a session that is only now being closed, and the wait between them. */
+const MAX_TRIES = 6;
+const RETRY_MS = 400;
+
+export class Actions {
+  #app; #all;
+
+  /** `app` has: say, ask, view(), hello(), canSteer(), show, openNew, composer, review, transcript, refresh, complain. */
+  constructor(app) {
+    this.#app = app;
+    const { say } = app;
+    const opens = (title, body) => () => panel(title, body());
+    const act = (what) => async (argument) => { closePanel(); await what(argument); };
+    const model = async (argument) => {
+      if (!argument) return panel("Model", models(say, armName(app.view().arm), (arm) => this.#run(async () => { await say({ pin: { arm } }); closePanel(); toast(arm ? `${armName(arm)} answers from the next turn on.` : "gnoma chooses for each turn."); })));
+      const { choices } = await say({ models: { ask: false } });
+      const found = choices.find((it) => it.arm && (it.name === argument || armName(it.arm) === argument)) ?? choices.find((it) => it.arm && it.name.includes(argument));
+      if (!found) return toast(`No model is called ${short(argument, 60)}.`);
+      await say({ pin: { arm: found.arm } });
+      return toast(`${armName(found.arm)} answers from the next turn on.`);
+    };
+    const mode = async (argument) => {
+      const name = argument.replace("-", "_");
+      if (!CHOSEN_HERE.includes(name)) return toast(`Modes: ${CHOSEN_HERE.join(", ")}.`);
+      await say({ set_mode: { mode: name } });
+      return toast(MODES[name]);
+    };
+    // Group, name of the command, words, icon, what it takes, what it does.
+    this.#all = [
+      ["Conversation", "model", "Model", "chip", "NAME", model],
+      ["Conversation", "rewind", "Rewind", "rewind", "", opens("Rewind", () => points(say, (point) => this.#confirmRewind(point)))],
+      ["Conversation", "redo", "Redo", "redo", "", act(() => this.redo())],
+      ["Conversation", "compact", "Compact", "squeeze", "FOCUS", act(async (focus) => { toast("The conversation is being summarized."); await say({ compact: { focus: focus ?? "" } }); })],
+      ["Conversation", "fork", "Fork", "fork", "", act(() => this.fork())],
+      ["Conversation", "rename", "Rename", "edit", "TITLE", (title) => (title ? this.#rename(title) : panel("Rename", this.#renaming()))],
+      ["Look at", "changes", "Changes", "diff", "", act(() => app.review.open())],
+      ["Look at", "context", "Model, context, cost", "gauge", "", opens("Context and cost", () => facts(say, app.view()))],
+      ["Look at", "why", "Why this model", "ask", "", opens("Why this model", async () => h("pre", { tabindex: "0" }, (await say({ explain: "routing" })).text))],
+      ["Rate", "good", "Good", "good", "", act(async () => { await say({ rate: { good: true } }); toast("Noted: good."); })],
+      ["Rate", "bad", "Bad", "bad", "", act(async () => { await say({ rate: { good: false } }); toast("Noted: bad."); })],
+      ["Page", "new", "New session", "plus", "", act(() => app.openNew(app.view().folder))],
+      ["Page", "settings", "Settings", "tune", "", opens("Settings", () => settings(say, app.view(), app.hello().settings ?? [], this.#notices()))],
+      ["Page", "keys", "Keys", "key", "", opens("Keys", keys)],
+      ["Page", "close", "End session", "stop", "", act(async () => { await say("close"); toast("The session has ended. It stays in the list."); })],
+      ["", "mode", "Permission mode", "alert", "MODE", mode],
+      ["", "usage", "Cost", "gauge", "", async () => { const { usage } = await say("usage"); toast(`Since it was opened: ${cost(usage)}.`); }],
+    ];
+  }
+
+  #run = async (what) => { try { return await what(); } catch (error) { this.#app.complain(error); } };
+
+  /** The commands behind `/`: those of the page, and the session's own. */
+  commands() {
+    const own = this.#app.view()?.info.commands ?? [];
+    const names = new Set(own.map((it) => it.name));
+    return [...this.#all.filter(([, name]) => !names.has(name)).map(([, name, , , hint]) => ({ name, about: ABOUT[name], hint })), ...own];
+  }
+
+  /** Does what a command says; false where the words stay in the message box. */
+  async run(name, argument) {
+    if (!this.#app.view()) { toast("Commands need a session: send a message first."); return false; }
+    if (this.#app.view().info.commands.some((it) => it.name.toLowerCase() === name)) {
+      await this.#run(() => this.#app.send([{ text: { text: `/${name}${argument ? " " + argument : ""}` } }]));
+      return true;
+    }
+    const found = this.#all.find(([, it]) => it === ({ help: "keys", cost: "usage", diff: "changes", clear: "new" }[name] ?? name));
+    if (!found) {
+      toast(AT_TERMINAL.has(name) ? `/${name} is only at the terminal: gnoma attach.` : `There is no command /${short(name, 40)}. To send it as words, put a blank before it.`);
+      return false;
+    }
+    await this.#run(() => found[5](argument));
+    return true;
+  }
+
+  /** The menu of the session. */
+  menu() {
+    const groups = ["Conversation", "Look at", "Rate", "Page"];
+    const shown = this.#app.canSteer() ? this.#all : this.#all.filter(([, name]) => name === "context");
+    panel("Menu", groups.map((group) => {
+      const items = shown.filter(([it]) => it === group);
+      return items.length ? h("div", { class: "menu-part" }, h("h3", null, group), h("ul", { class: "choices" }, items.map(([, name, words, image, , what]) => h("li", null, h("button", { type: "button", "data-action": name, onclick: () => this.#run(() => what("")) }, icon(image), h("span", null, words), h("small", { "aria-hidden": "true" }, `/${name}`)))))) : null;
+    }));
+  }
+
+  keys() { panel("Keys", keys()); }
+
+  #notices() {
+    if (!("Notification" in window)) return h("p", { class: "note" }, "This browser shows no notifications.");
+    const words = { granted: "This browser shows a notification when a session needs an answer or has finished, and the page is out of sight.", denied: "Notifications are blocked for this page in the browser's settings." };
+    if (!canAsk()) return h("p", { class: "note" }, words[Notification.permission]);
+    const button = h("button", { type: "button", onclick: async () => { const is = await Notification.requestPermission(); box.replaceChildren(words[is] ?? "Nothing has changed."); } }, icon("bell"), "Notify me of questions and ends");
+    const box = h("p", { class: "note" }, button);
+    return box;
+  }
+
+  // ---- Rewind, redo, fork
+
+  #rewound = "";
+
+  async #confirmRewind(point) {
+    const rewind = (files) => () => this.#run(async () => {
+      const { text } = await this.#app.say({ rewind: { turns: point.turns, files, conversation: true } });
+      closePanel();
+      if (!this.#app.composer.text) this.#app.composer.text = this.#rewound = point.prompt;
+      toast(text);
+    });
+    panel("Rewind", confirmation(`Back to before “${short(point.prompt, 120)}”. ${filesOf(point)} changed since. Redo undoes it.`, [["Conversation and files", rewind(true), "first"], ["Conversation only", rewind(false)], ["Cancel", closePanel, "plain"]]));
+  }
+
+  /** Rewinds to before a message; `later` messages after it say the same. */
+  rewindTo(words, later) {
+    return this.#run(async () => {
+      const { points: all } = await this.#app.say("points");
+      const same = all.filter((it) => words.startsWith(it.prompt.replace(/…$/, "")) || it.prompt.startsWith(words)).sort((a, b) => a.turns - b.turns);
+      const point = same[later];
+      if (!point) return toast("This message did not begin a turn, so there is nothing to rewind to.");
+      return this.#confirmRewind(point);
+    });
+  }
+
+  redo() {
+    return this.#run(async () => {
+      toast((await this.#app.say("redo")).text);
+      // What rewind put there is said again now.
+      if (this.#app.composer.text === this.#rewound) this.#app.composer.text = "";
+      this.#rewound = "";
+    });
+  }
+
+  fork() {
+    return this.#run(async () => {
+      this.#app.show((await this.#app.say("fork")).opened.session);
+      toast("This is a copy. The original session is unchanged.");
+    });
+  }
+
+  #rename(title) {
+    return this.#run(async () => {
+      await this.#app.say({ rename: { title } });
+      closePanel();
+      toast("Renamed.");
+      this.#app.refresh();
+    });
+  }
+
+  #renaming(title = this.#app.title(), rename = (it) => this.#rename(it)) {
+    const field = h("input", { type: "text", "aria-label": "Title", value: title, maxlength: "200", autocomplete: "off", dir: "auto" });
+    return h("form", { class: "row", onsubmit: (event) => { event.preventDefault(); if (field.value.trim()) rename(field.value.trim()); } }, field, h("button", { type: "submit", class: "first" }, "Rename"));
+  }
+
+  // ---- A session in the list
+
+  /** What can be done with a session of the list. */
+  forSession({ id, folder, title, isLive }) {
+    const { ask } = this.#app;
+    const opened = async () => (isLive ? id : (await ask(null, { open: { folder, start: { stored: { id, fork: false } }, interactive: true, detach: "keep" } })).opened.session);
+    const rename = (name) => this.#run(async () => {
+      await ask(await opened(), { rename: { title: name } });
+      closePanel();
+      toast("Renamed.");
+      this.#app.refresh();
+    });
+    const remove = () => this.#run(async () => {
+      if (isLive) await ask(id, "close");
+      for (let tries = 1; ; tries++) {
+        try { await ask(null, { delete: { spec: { folder }, id } }); break; } catch (error) {
+          if (!isLive || tries >= MAX_TRIES) throw error;
+          await new Promise((done) => setTimeout(done, RETRY_MS));
+        }
+      }
+      closePanel();
+      toast("Deleted.");
+      this.#app.deleted(id);
+    });
+    const choice = (image, words, onclick, kind = "") => h("li", null, h("button", { type: "button", class: kind, onclick }, icon(image), words));
+    panel(short(title || "Session", 80), h("ul", { class: "choices" },
+      choice("edit", "Rename", () => panel("Rename", this.#renaming(title, rename))),
+      isLive ? null : choice("pin", pinned().includes(id) ? "Unpin" : "Pin to the top", () => { pin(id); closePanel(); this.#app.refresh(); }),
+      choice("trash", "Delete", () => panel("Delete", confirmation(`Delete “${short(title || id, 120)}” for good? Files stay as they are.`, [["Delete", remove, "bad"], ["Cancel", closePanel, "plain"]])))));
+  }
+}

@@ -189,7 +189,7 @@ mod tests {
     kinds!(Open List StoredIn Delete Watch Shutdown Attach Detach KeepRunning Status Send EditQueue Answer Cancel
         CancelElf WatchElf Close SetMode SetThinking KeepRule Trust Pin Rate Compact EditSummary UndoCompaction Rewind
         RewindElf Redo Points Changes Export Fork Rename Search Stored History Output Models Providers Profiles Switch TryProvider
-        AddProvider RemoveProvider Settings SetSetting Usage Explain Task);
+        AddProvider RemoveProvider Settings SetSetting Usage Explain Task Memory);
 
     /// Requests that are carried, by name and fields.
     const CARRIED: &[(&str, &str)] = &[

@@ -10,6 +10,7 @@ mod client;
 mod envelope;
 mod error;
 mod follow;
+mod memory;
 mod message;
 mod recent;
 mod request;
@@ -22,17 +23,19 @@ mod tail;
 mod task;
 mod topic;
 mod view;
+mod window_use;
 
 pub use self::{
     client::{Client, MAX_MESSAGES, MAX_REQUESTS, Messages, Peer, Requests},
     envelope::{Envelope, Epoch, Position},
     error::{RequestError, RequestErrorKind},
     follow::Follower,
+    memory::MemoryRequest,
     message::{Greeting, Hello, ProcessEvent, ServerMessage, common_version},
     recent::Recent,
     request::{
         ClientMessage, ConnectBy, Connection, LiveSession, Reply, Request, RequestId, RewindPoint,
-        Setting, Switch, TypedKey, WindowUse,
+        Setting, Switch, TypedKey,
     },
     running::{DraftedCall, Question, RunningCall, RunningTurn},
     spec::{ClientServer, Detach, Environment, Overrides, ServerAddress, SessionSpec, Start},
@@ -42,6 +45,7 @@ pub use self::{
     },
     topic::Topic,
     view::{SessionView, Status},
+    window_use::WindowUse,
 };
 
 #[cfg(feature = "schema")]

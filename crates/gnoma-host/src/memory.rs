@@ -11,6 +11,8 @@ const FOLDER: &str = "memory";
 const SETTING: &str = "memory.enabled";
 /// Its value that does so, as TOML writes it.
 const ON: &str = "true";
+/// Milliseconds of a day.
+const DAY_MS: i64 = 86_400_000;
 
 fn file(project: &Project) -> MemoryFile {
     let key = gnoma_store::project_key(&project.places.project.display().to_string());
@@ -69,9 +71,6 @@ pub(crate) fn answer(
     };
     Ok(format!("{said}. It holds from the next session on"))
 }
-
-/// Milliseconds of a day.
-const DAY_MS: i64 = 86_400_000;
 
 fn refuse_to_write(project: &Project, text: &str) -> Result<()> {
     let refused = |cause: &str, remedy: Option<&str>| {

@@ -258,6 +258,7 @@ mod tests {
         ("export", r#"{"path":"/home/me/.bashrc"}"#),
         ("task", "\"list\""),
         ("task", r#"{"run":{"line":"release v1"}}"#),
+        ("memory", "\"show\""),
         ("trust", ""),
         ("try_provider", r#"{"provider":"p","by":{"address":"http://evil.example"}}"#),
         ("add_provider", r#"{"provider":"p","by":{"key":"k"}}"#),

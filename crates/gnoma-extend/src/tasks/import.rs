@@ -98,7 +98,7 @@ fn name_arguments(body: &str, has_named_words: bool) -> (String, Vec<String>) {
     if takes_all {
         // All words are those of the single arguments, if there are some.
         if names.is_empty() {
-            names.push("arguments".to_owned());
+            names.push("words".to_owned());
         }
         let all: Vec<String> = names.iter().map(|name| format!("${{{name}}}")).collect();
         text = text.replace(ALL_WORDS, &all.join(" "));
@@ -157,7 +157,7 @@ mod tests {
             let imported = import_command("t", text, named).unwrap();
             parse_task("t", &imported.text).unwrap().usage()
         };
-        assert_eq!(usage("Do $ARGUMENTS", false), "t [ARGUMENTS]");
+        assert_eq!(usage("Do $ARGUMENTS", false), "t [WORDS]");
         assert_eq!(usage("Read $FILE, then $FILE and $1", true), "t [ARG1] [FILE]");
         assert_eq!(usage("Read $FILE", false), "t");
         assert_eq!(

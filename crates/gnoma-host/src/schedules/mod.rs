@@ -24,7 +24,7 @@ use crate::{Folders as _, HostError, Project, Result, preview, tasks::Tasks};
 /// The folder within the state folder for schedules.
 const SCHEDULES: &str = "schedules";
 
-/// What a person wants a schedule to be.
+/// A schedule that a person wants to make.
 #[derive(Clone, Debug)]
 pub struct NewSchedule {
     /// The task and its arguments.
@@ -55,12 +55,12 @@ pub fn has_waiting_schedules(environment: &Environment, now_ms: i64) -> bool {
 ///
 /// # Errors
 /// The task cannot run, nothing is saved in incognito, a secret would be saved, or the disk refuses.
-pub fn create_schedule(project: &Project, wish: NewSchedule) -> Result<ScheduleRecord> {
+pub fn create_schedule(project: &Project, new: NewSchedule) -> Result<ScheduleRecord> {
     if project.is_incognito() {
         let cause = "nothing is saved in incognito, so there can be no schedule";
         return Err(HostError::usage(cause));
     }
-    let NewSchedule { words, rule, zone, budget_micro_usd } = wish;
+    let NewSchedule { words, rule, zone, budget_micro_usd } = new;
     let (name, arguments) =
         words.split_first().ok_or_else(|| HostError::usage("no task is named"))?;
     Tasks::find(project).plan(name, arguments)?;

@@ -46,7 +46,7 @@ pub fn describe_history(project: &Project, name: &str) -> String {
     text + &repeated.map_or_else(String::new, |line| format!("{line}\n"))
 }
 
-/// What a run of a plan is likely to take, from recorded runs.
+/// The likely cost of a run of a plan, from recorded runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExpectedCost {
     /// In millionths of a dollar.

@@ -35,6 +35,7 @@ mod task_import;
 mod task_run;
 mod task_schedule;
 mod task_suggest;
+mod task_words;
 mod trust;
 mod update;
 mod usage;

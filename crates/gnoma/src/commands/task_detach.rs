@@ -20,7 +20,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{
     common::{print, print_data, project as open_project},
-    task_run::name_and_arguments,
+    task_words::name_and_arguments,
 };
 use crate::{
     args::{OutputFormat, TurnArgs},

@@ -27,6 +27,7 @@ use gnoma_host::{
 use super::{
     common::{print, print_data, project as open_project, refuse_closed_stdout},
     task_detach,
+    task_words::name_and_arguments,
 };
 use crate::{
     args::{OutputFormat, TaskResumeArgs, TaskRunArgs, TurnArgs},
@@ -138,15 +139,6 @@ async fn resume_request(how: &TaskRunArgs, project: &Project) -> Result<(Start, 
         Start::New
     };
     Ok((start, TaskRequest::Resume { run: run.id, choice }))
-}
-
-pub(super) fn name_and_arguments(words: &[String]) -> Result<(&str, &[String]), HostError> {
-    let missing = || HostError {
-        remedy: Some("`gnoma task list` lists them".to_owned()),
-        ..HostError::usage("no task is named")
-    };
-    let (name, arguments) = words.split_first().ok_or_else(missing)?;
-    Ok((name, arguments))
 }
 
 /// Shows the steps of a run, and what the guard says of each command. Runs nothing.

@@ -30,8 +30,8 @@ pub(super) async fn create(
     let project = open_project(args, around)?;
     let (rule, zone) = rule(wanted, &project).await?;
     let TaskScheduleArgs { words, budget, .. } = wanted;
-    let wish = NewSchedule { words: words.clone(), rule, zone, budget_micro_usd: *budget };
-    let record = create_schedule(&project, wish)?;
+    let new = NewSchedule { words: words.clone(), rule, zone, budget_micro_usd: *budget };
+    let record = create_schedule(&project, new)?;
     print(&describe_new(&record, project.now_ms()))?;
     if !matches!(server::try_find(around).await, Ok(Some(_))) {
         report::say("note: schedules run in `gnoma serve`, and none runs now");

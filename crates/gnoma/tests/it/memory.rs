@@ -21,7 +21,7 @@ async fn what_a_person_states_is_told_to_models_only_if_memory_is_on() {
     states(&world, "/memory add Use tabs", "Remembered");
     states(&world, "/memory add ghp_1234567890abcdefghijABCDEFGHIJ123456", "never remembered");
     states(&world, "/memory", "1. Use tabs (said ");
-    let run = world.run(&["hello"]).await;
+    let run = world.run(&["look around"]).await;
     assert_eq!(run.code, Some(0), "{run:?}");
     let system = |world: &World| {
         let requests = world.server.requests();
@@ -33,7 +33,7 @@ async fn what_a_person_states_is_told_to_models_only_if_memory_is_on() {
     states(&world, "/memory edit 1 Use spaces", "Changed");
     states(&world, "/memory delete 2", "there is no line 2");
     world.configure("");
-    let run = world.run(&["hello"]).await;
+    let run = world.run(&["look around"]).await;
     assert_eq!(run.code, Some(0), "{run:?}");
     assert!(!system(&world).contains("Use spaces"));
 }

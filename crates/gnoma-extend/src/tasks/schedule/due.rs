@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::rule::ScheduleRule;
 
 /// Most series of runs whose numbers are retained, so that a clock that is set back does not repeat them.
-const MAX_SERIES: usize = 256;
+const MAX_SERIES: usize = 2_000;
 
 /// How far a schedule is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

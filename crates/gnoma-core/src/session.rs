@@ -174,6 +174,11 @@ pub enum Command {
     /// Run a step of a task as a turn of its own, once no other turn runs. [`Command::Cancel`] discards a step that
     /// waits.
     RunStep(StepTurn),
+    /// Tell the person's notification hooks of something.
+    Notify {
+        /// A sentence.
+        text: String,
+    },
     /// Stop the running turn and keep its work.
     Cancel,
     /// End the session; a running turn is cancelled first.

@@ -82,6 +82,12 @@ pub fn zone() -> TimeZone {
     TimeZone::system()
 }
 
+/// The name of the system's time zone, such as `Europe/Vienna`; empty if it has none.
+#[must_use]
+pub fn zone_name() -> String {
+    zone().iana_name().unwrap_or_default().to_owned()
+}
+
 /// How long ago that was, in a few characters; for longer times a date in the local time zone.
 pub fn ago(then_ms: i64, now_ms: i64) -> String {
     ago_in(zone, then_ms, now_ms)

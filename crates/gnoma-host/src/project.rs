@@ -84,8 +84,12 @@ impl Project {
         notices: Notices,
         shared: Shared,
     ) -> Result<Self> {
-        let Lowered { routing, guard, keeping, tools, hooks, mcp_servers, plugins, values } =
+        let Lowered { mut routing, guard, keeping, tools, hooks, mcp_servers, plugins, values } =
             lowered;
+        if let Some(budget) = spec.overrides.budget_micro_usd {
+            let cap = &mut routing.router.caps.session;
+            *cap = Some(cap.map_or(budget, |own| own.min(budget)));
+        }
         let (keys, random) = (&routing.provider.api_keys, shared.clock().random());
         let firewall = guarding::firewall(&guard, keys, (&spec.environment, &spec.folder), random)?;
         let places = Places::of(&keeping, &spec.environment, &spec.folder);

@@ -12,17 +12,17 @@ use crate::{
     isolation::{self, Isolated},
     keeping::{Begun, Kept},
     live::{Change, Changed, ChildOpening, Landing, Opened, Prepared, Services},
-    mcp,
+    mcp, memory,
     off_loop::off_loop,
     past::Past,
-    points, providers, resuming, rule, sessions, setting,
+    points, providers, resuming, rule, schedules, sessions, setting,
     tasks::{self, SessionTaskFiles},
 };
 use gnoma_config::{paths, pin, profile, project_root, trust};
 use gnoma_core::{
     info::Choice,
     lifecycle::Lifecycle,
-    protocol::{Reply, Request, RequestError, RewindPoint, SessionSpec, Topic},
+    protocol::{Reply, Request, RequestError, RewindPoint, SessionSpec, TaskRequest, Topic},
     session::Scope,
     store::{ResultId, ResultStore as _, SessionId, SessionStore, StoreErrorKind},
     sync::Mutex,
@@ -305,7 +305,13 @@ impl Asked {
                 Reply::Text(setting::set_setting(project, &key, &value)?)
             }
             Request::Explain(topic) => self.explain(topic),
+            Request::Task(TaskRequest::Schedules) => {
+                Reply::Text(schedules::describe_schedules(project))
+            }
             Request::Task(request) => tasks::answer(project, &request)?,
+            Request::Memory(request) => {
+                Reply::Text(memory::answer(project, self.stored.as_ref(), &request)?)
+            }
             _ => return Err(HostError::usage("unknown request")),
         })
     }

@@ -10,7 +10,7 @@ use gnoma_guard::permission::Permissions;
 
 use crate::{
     HostError, Project, Result, address_secrets, claude_rules::ClaudeRules, driven::DrivenSession,
-    environment::Folders as _, extensions, guarding,
+    environment::Folders as _, extensions, guarding, memory,
 };
 
 /// How room is made in a full window.
@@ -216,7 +216,7 @@ fn system_prompt(project: &Project, skills: String, shape: Option<&Shape>) -> Sy
     for warning in &instructions.warnings {
         notices.warning(warning);
     }
-    let instructions = instructions.text();
+    let instructions = instructions.text() + &memory::instructions(project);
     let cwd = spec.folder.display().to_string();
     let shell = Path::new(shell(tools))
         .file_name()

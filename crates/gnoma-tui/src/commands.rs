@@ -24,6 +24,7 @@ mod keys;
 mod lists;
 mod login;
 mod mcp;
+mod memory;
 mod model;
 mod outside;
 mod permission;
@@ -86,7 +87,7 @@ pub(crate) const ALL: &[&Slash] = &[
     &lists::AGENTS,
     &lists::SKILLS,
     &lists::PLUGINS,
-    &lists::MEMORY,
+    &memory::COMMAND,
     &hooks::COMMAND,
     &elfs::COMMAND,
     &why::COMMAND,

@@ -191,7 +191,7 @@ mod tests {
     kinds!(Open List StoredIn Delete Watch Shutdown Attach Detach KeepRunning Status Send EditQueue Answer Cancel
         CancelElf WatchElf Close SetMode SetThinking KeepRule Trust Pin Rate Compact EditSummary UndoCompaction Rewind
         RewindElf Redo Points Changes SessionChanges Files Export Fork Rename Search Stored History Output Models Providers Profiles Switch TryProvider
-        AddProvider RemoveProvider Settings SetSetting Usage Explain Task);
+        AddProvider RemoveProvider Settings SetSetting Usage Explain Task Memory);
 
     /// Requests that are carried, by name and fields.
     const CARRIED: &[(&str, &str)] = &[
@@ -262,6 +262,7 @@ mod tests {
         ("export", r#"{"path":"/home/me/.bashrc"}"#),
         ("task", "\"list\""),
         ("task", r#"{"run":{"line":"release v1"}}"#),
+        ("memory", "\"show\""),
         ("trust", ""),
         ("try_provider", r#"{"provider":"p","by":{"address":"http://evil.example"}}"#),
         ("add_provider", r#"{"provider":"p","by":{"key":"k"}}"#),

@@ -41,7 +41,9 @@ pub(crate) use self::{
     plugin::PluginSub,
     router::{RouteArgs, RouterSub},
     sentence::{prompt_hint, rewrite_line},
-    task::{TaskResumeArgs, TaskRunArgs, TaskSub},
+    task::{
+        ScheduleAction, TaskImportFrom, TaskResumeArgs, TaskRunArgs, TaskScheduleArgs, TaskSub,
+    },
     usage::{UsageArgs, UsageSub},
 };
 

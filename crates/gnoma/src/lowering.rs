@@ -50,6 +50,7 @@ pub(crate) fn spec(args: &TurnArgs, around: &ProcessEnvironment) -> SessionSpec 
             confirm_bypass: args.confirm_bypass,
             incognito: args.incognito.then_some(true),
             max_rounds: args.max_turns,
+            budget_micro_usd: None,
             thinking: args.thinking,
         },
         system: args.system.clone(),

@@ -220,6 +220,7 @@ pub static ROWS: &[Row] = &[
     Row::new("checkpoints.ignored_max_file", Bytes, "the same for files that git ignores")
         .or(|| Value::Bytes(1 << 20))
         .guarded(Trusted),
+    Row::new("memory.enabled", Bool, "tell models what `/memory` says").or(NO).guarded(Trusted),
     Row::new("tasks.suggest", Word(&["on", "off"]), "offer to save repeated work as a task")
         .or(|| word("on"))
         .guarded(Trusted),
@@ -395,9 +396,7 @@ pub static ROWS: &[Row] = &[
     Row::new("privacy.incognito", Bool, "save nothing of the conversation or its changes")
         .or(NO)
         .guarded(Trusted),
-    Row::new("privacy.local_only", Bool, "incognito uses only models on this machine")
-        .or(NO)
-        .guarded(Trusted),
+    Row::new("privacy.local_only", Bool, "incognito uses local models").or(NO).guarded(Trusted),
     Row::new("sandbox.mode", Word(&SANDBOX), "sandbox for commands")
         .or(|| word("auto"))
         .guarded(Trusted),

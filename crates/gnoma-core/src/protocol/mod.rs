@@ -11,6 +11,7 @@ mod connection;
 mod envelope;
 mod error;
 mod follow;
+mod memory;
 mod message;
 mod recent;
 mod request;
@@ -23,6 +24,7 @@ mod tail;
 mod task;
 mod topic;
 mod view;
+mod window_use;
 
 pub use self::{
     client::{Client, MAX_MESSAGES, MAX_REQUESTS, Messages, Peer, Requests},
@@ -30,11 +32,11 @@ pub use self::{
     envelope::{Envelope, Epoch, Position},
     error::{RequestError, RequestErrorKind},
     follow::Follower,
+    memory::MemoryRequest,
     message::{Greeting, Hello, ProcessEvent, ServerMessage, common_version},
     recent::Recent,
     request::{
         ClientMessage, LiveSession, Reply, Request, RequestId, RewindPoint, Setting, Switch,
-        WindowUse,
     },
     running::{DraftedCall, Question, RunningCall, RunningTurn},
     spec::{ClientServer, Detach, Environment, Overrides, ServerAddress, SessionSpec, Start},
@@ -44,6 +46,7 @@ pub use self::{
     },
     topic::Topic,
     view::{SessionView, Status},
+    window_use::WindowUse,
 };
 
 #[cfg(feature = "schema")]

@@ -4,7 +4,10 @@ use std::{path::PathBuf, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Connection, Position, SessionSpec, Status, TaskReport, TaskRequest, Topic};
+use super::{
+    Connection, MemoryRequest, Position, SessionSpec, Status, TaskReport, TaskRequest, Topic,
+    WindowUse,
+};
 use crate::{
     info::Choice,
     message::{CallId, Content, Message, ModelRef},
@@ -273,6 +276,8 @@ pub enum Request {
     Explain(Topic),
     /// List, show, run and save tasks. The replies are at each [`TaskRequest`].
     Task(TaskRequest),
+    /// Show and change what is remembered for later sessions. Reply: [`Reply::Text`].
+    Memory(MemoryRequest),
 }
 
 impl Request {
@@ -302,8 +307,12 @@ impl Request {
                 | Self::Usage
                 | Self::Explain(_)
                 | Self::Task(
-                    TaskRequest::List | TaskRequest::Show { .. } | TaskRequest::History { .. }
+                    TaskRequest::List
+                        | TaskRequest::Schedules
+                        | TaskRequest::Show { .. }
+                        | TaskRequest::History { .. }
                 )
+                | Self::Memory(MemoryRequest::Show)
         )
     }
 }
@@ -431,22 +440,6 @@ pub struct RewindPoint {
     pub at_ms: i64,
     /// How many files have changed since; `None` if that is not known.
     pub files: Option<usize>,
-}
-
-/// What fills the context window, in tokens as they are estimated.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct WindowUse {
-    /// gnoma's own instructions.
-    pub system: u64,
-    /// Descriptions of the tools.
-    pub tools: u64,
-    /// The project's instructions.
-    pub instructions: u64,
-    /// What was said.
-    pub history: u64,
-    /// What tools returned.
-    pub results: u64,
 }
 
 /// A setting.

@@ -40,7 +40,7 @@ kinds!(Request: Open List StoredIn Delete Watch Shutdown Attach Detach KeepRunni
     CancelElf WatchElf Close SetMode SetThinking KeepRule Trust Pin Rate Compact EditSummary UndoCompaction Rewind RewindElf Redo Points Changes SessionChanges Files Export Fork Rename
     Search Stored History Output Models Providers Profiles Switch TryProvider AddProvider
     RemoveProvider Settings
-    SetSetting Usage Explain Task);
+    SetSetting Usage Explain Task Memory);
 kinds!(Reply: Done Opened Live Status Text Points Hits Stored History Output Choices Settings Window
     Usage Task);
 kinds!(ProcessEvent: Opened Changed Closed Lagged Stopping);
@@ -202,6 +202,7 @@ fn spec() -> SessionSpec {
             provider: Some("p".into()),
             mode: Some(PermissionMode::Deny),
             max_rounds: Some(3),
+            budget_micro_usd: Some(500_000),
             ..Overrides::default()
         },
         system: Some("be brief".into()),
@@ -292,6 +293,9 @@ pub(super) fn requests() -> Vec<Request> {
         Request::Explain(Topic::Context),
         Request::Task(TaskRequest::Run { line: "release v1".into() }),
         Request::Task(TaskRequest::DeclineOffer),
+        Request::Task(TaskRequest::Schedules),
+        Request::Memory(MemoryRequest::Show),
+        Request::Memory(MemoryRequest::Edit { line: 2, text: text() }),
         Request::Task(TaskRequest::Resume { run: text(), choice: Some(TaskResumeChoice::Again) }),
     ]
 }

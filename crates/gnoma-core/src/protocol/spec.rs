@@ -96,6 +96,9 @@ pub struct Overrides {
     pub incognito: Option<bool>,
     /// Most model calls in one turn.
     pub max_rounds: Option<u32>,
+    /// What the session may cost, in millionths of a dollar; a smaller cap of the settings holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget_micro_usd: Option<u64>,
     /// How much models think.
     pub thinking: Option<ThinkingMode>,
 }

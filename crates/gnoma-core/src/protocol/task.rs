@@ -19,6 +19,8 @@ pub enum TaskRequest {
         /// The task; empty for all.
         name: String,
     },
+    /// List the schedules of tasks. Reply: `Text`.
+    Schedules,
     /// Run a task. Only between turns. Reply: `Task`, once the run has ended.
     Run {
         /// The task and its arguments, as a person writes them.

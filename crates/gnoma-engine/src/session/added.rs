@@ -41,6 +41,8 @@ impl Session {
 
     /// The session has ended.
     pub(super) async fn end_additions(&mut self) {
+        let notifications = std::mem::take(&mut self.added.notifications);
+        let _late = timeout(LAST_WORDS, notifications.join_all()).await;
         self.added.beside.shutdown().await;
         // Also what calls have started that are over; each notices that when it is its turn.
         std::mem::take(&mut self.stop).cancel();
@@ -135,6 +137,20 @@ impl Session {
         }
         let (said, port) = (lifecycle.at(point(), self.gate.rights.mode()), self.pending.port());
         self.added.beside.spawn(boxed(async move {
+            tell(&*port, said.await.notices);
+        }));
+    }
+
+    /// Tells notification hooks of something, also if the session ends right afterwards.
+    pub(super) fn notify_hooks(&mut self, text: String) {
+        let Some(lifecycle) = self.added.listening(PointKind::Notification) else { return };
+        while self.added.notifications.try_join_next().is_some() {}
+        if self.added.notifications.len() >= MAX_BESIDE {
+            return;
+        }
+        let said = lifecycle.at(Point::Notification { text }, self.gate.rights.mode());
+        let port = self.pending.port();
+        self.added.notifications.spawn(boxed(async move {
             tell(&*port, said.await.notices);
         }));
     }

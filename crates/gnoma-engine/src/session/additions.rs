@@ -20,6 +20,8 @@ pub(super) struct Additions {
     pub(super) started: Option<oneshot::Receiver<PointAnswer>>,
     /// Points that run beside the conversation. Dropping it stops them.
     pub(super) beside: JoinSet<()>,
+    /// Notifications that the end of the session waits for. Dropping it stops them.
+    pub(super) notifications: JoinSet<()>,
     /// A step of a task that waits for the end of another turn.
     pub(super) next_step: Option<StepTurn>,
 }

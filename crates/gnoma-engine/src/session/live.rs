@@ -196,6 +196,10 @@ impl Session {
                 self.added.next_step = Some(step);
                 self.follow().await
             }
+            Command::Notify { text } => {
+                self.notify_hooks(text);
+                Ok(())
+            }
             Command::Cancel => {
                 self.added.next_step = None;
                 if self.turn.is_idle() {

@@ -8,8 +8,10 @@ use std::{collections::HashMap, fmt, sync::Arc};
 use gnoma_core::{
     Tool, ToolCall, ToolOutcome, ToolResult, ToolSpec,
     message::CallId,
-    tool::{Access, NOT_RUN},
+    tool::{Access, NOT_RUN, ToolKind},
 };
+use gnoma_shell::{StartContext, analyse};
+use serde_json::Value;
 
 use super::fits;
 
@@ -50,11 +52,30 @@ pub(super) enum OpenQuestion {
     RunOutside,
 }
 
+/// Longer commands count as changing something.
+const MAX_COMMAND_BYTES: usize = 64 << 10;
+
 #[derive(Debug)]
 struct BatchEntry {
     call: ToolCall,
     access: Access,
+    /// It runs a shell command.
+    is_command: bool,
     state: EntryState,
+}
+
+impl BatchEntry {
+    /// Whether it is a command of which it is not proved that it only reads.
+    fn changes_something(&self) -> bool {
+        if !self.is_command {
+            return false;
+        }
+        let arguments: Value = self.call.arguments.read().unwrap_or_default();
+        let command = arguments.get("command").and_then(Value::as_str).unwrap_or_default();
+        // Where it runs does not matter for that.
+        let start = StartContext { cwd: "/".into(), home: Some("/".into()) };
+        command.len() > MAX_COMMAND_BYTES || !analyse(command, &start).is_read_only()
+    }
 }
 
 /// The calls of one answer, or one of the project's checks.
@@ -74,6 +95,8 @@ pub(super) struct Batch {
     writing: usize,
     /// Entries without a result.
     owed: usize,
+    /// The first entry that changes something and failed.
+    failed: Option<usize>,
 }
 
 impl Batch {
@@ -89,6 +112,7 @@ impl Batch {
                 Some(spec) if !may_start.starts(&call) => spec.access,
                 Some(_) | None => Access::Execute,
             },
+            is_command: specs.get(&call.name).is_some_and(|spec| spec.kind == ToolKind::Shell),
             call,
             state: EntryState::Waiting,
         };
@@ -102,6 +126,7 @@ impl Batch {
             started: 0,
             writing: 0,
             owed,
+            failed: None,
         }
     }
 
@@ -293,6 +318,37 @@ impl Batch {
         self.owed -= 1;
     }
 
+    /// Notes that a call failed or was denied.
+    pub(super) fn note_failure(&mut self, id: &CallId) {
+        let Some(at) = self.index.get(id).copied().filter(|_| self.entries.len() > 1) else {
+            return;
+        };
+        let changes = self.entries.get(at).is_some_and(|entry| match entry.access {
+            Access::Edit => true,
+            Access::Read | Access::Execute => entry.changes_something(),
+        });
+        if changes {
+            self.failed = Some(self.failed.map_or(at, |failed| failed.min(at)));
+        }
+    }
+
+    /// The commands that have not begun and would change something after a change that failed, such as a push after a
+    /// commit, with the reason for the model why they do not begin.
+    pub(super) fn pointless(&self) -> Vec<(ToolCall, String)> {
+        let Some(failed) = self.failed.and_then(|at| Some((at, self.entries.get(at)?))) else {
+            return Vec::new();
+        };
+        let (at, name) = (failed.0, &failed.1.call.name);
+        let is_pointless = |entry: &&BatchEntry| {
+            matches!(entry.state, EntryState::Waiting) && entry.changes_something()
+        };
+        let why = format!(
+            "not run: the call of `{name}` before it in the same answer failed. Call it again if it does not depend on that"
+        );
+        let behind = self.entries.iter().skip(at + 1).filter(is_pointless);
+        behind.map(|entry| (entry.call.clone(), why.clone())).collect()
+    }
+
     /// Whether every call has its result.
     pub(super) fn is_over(&self) -> bool {
         self.owed == 0
@@ -324,5 +380,73 @@ impl Batch {
             | EntryState::Settling(..) => ToolResult::text(&entry.call, "[not run]", true),
         };
         self.entries.into_iter().map(result).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::{RawJson, tool::Tier};
+
+    use super::*;
+
+    /// A batch of an edit (`e`), reads (`r`) and commands, each named by its place.
+    fn batch(calls: &[&str]) -> Batch {
+        let spec = |name: &str, access, kind| {
+            let spec = ToolSpec {
+                name: name.to_owned(),
+                description: String::new(),
+                parameters: RawJson::empty_object(),
+                access,
+                touches: [].into(),
+                kind,
+                tier: Tier::Lean,
+            };
+            (name.to_owned(), Arc::new(spec))
+        };
+        let specs = HashMap::from([
+            spec("edit", Access::Edit, ToolKind::WritesFiles),
+            spec("read", Access::Read, ToolKind::Other),
+            spec("bash", Access::Execute, ToolKind::Shell),
+        ]);
+        let call = |(at, what): (usize, &&str)| {
+            let (name, arguments) = match *what {
+                "e" => ("edit", "{}".to_owned()),
+                "r" => ("read", "{}".to_owned()),
+                command => ("bash", serde_json::json!({ "command": command }).to_string()),
+            };
+            ToolCall::new(CallId::new(at.to_string()), name, RawJson::parse(arguments).unwrap())
+        };
+        let calls = calls.iter().enumerate().map(call).collect();
+        Batch::new(calls, &specs, &MayStart::default())
+    }
+
+    /// Those that do not begin after this one has failed.
+    fn pointless_after(calls: &[&str], failed: &str) -> Vec<String> {
+        let mut batch = batch(calls);
+        batch.note_failure(&CallId::new(failed));
+        batch.pointless().into_iter().map(|(call, _)| call.id.to_string()).collect()
+    }
+
+    #[test]
+    fn commands_behind_a_failed_change_do_not_begin() {
+        let release = ["git add .", "git commit -m x", "git push", "r", "git status", "e"];
+        assert_eq!(pointless_after(&release, "1"), ["2"]);
+        assert_eq!(pointless_after(&release, "0"), ["1", "2"]);
+        assert_eq!(pointless_after(&["e", "git commit -am x"], "0"), ["1"]);
+        let told = {
+            let mut batch = batch(&release);
+            batch.note_failure(&CallId::new("1"));
+            batch.pointless().remove(0).1
+        };
+        assert!(told.starts_with("not run: the call of `bash` before it"), "{told}");
+    }
+
+    #[test]
+    fn what_does_not_rest_on_the_failed_call_begins() {
+        assert!(pointless_after(&["grep x y", "git push"], "0").is_empty(), "it only reads");
+        assert!(pointless_after(&["r", "git push"], "0").is_empty());
+        assert!(pointless_after(&["git add .", "r", "e", "ls"], "0").is_empty());
+        assert!(pointless_after(&["git push", "rm x"], "1").is_empty(), "what was before it");
+        assert!(pointless_after(&["git push"], "0").is_empty());
     }
 }

@@ -211,6 +211,9 @@ impl Turn {
             }
         }
         let check = batch.is_check.then(|| outcome.clone());
+        if matches!(outcome, ToolOutcome::Failed(_) | ToolOutcome::Denied(_)) {
+            batch.note_failure(id);
+        }
         let mut result = outcome.into_result(&call);
         advise(advice, &mut result, &mut self.notes);
         batch.close(id, result.clone());
@@ -220,6 +223,9 @@ impl Turn {
 
     /// Starts the calls that may start now; if none is left, continues with the next round.
     pub(super) fn advance(&mut self, mut batch: Batch, fx: &mut Effects) -> Phase {
+        for (call, why) in batch.pointless() {
+            self.settle(&mut batch, &call.id, ToolOutcome::failed(why), 0, fx);
+        }
         fx.extend(batch.startable().into_iter().map(Effect::Judge));
         if !batch.is_over() {
             return Phase::Tools(batch);

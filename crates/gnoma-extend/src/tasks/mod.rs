@@ -7,9 +7,11 @@ mod arguments;
 mod definition;
 mod fault;
 mod find;
+mod import;
 mod plan;
 mod record;
 pub mod repetition;
+pub mod schedule;
 mod schema;
 mod session;
 mod steps;
@@ -21,6 +23,7 @@ pub use self::{
     definition::{TaskDefinition, new_task_text, parse_task},
     fault::{TaskError, TaskFault},
     find::{TaskFile, TaskProblem, TaskProblemKind, find_tasks, read_task_file, task_file_path},
+    import::{ImportedTask, import_command},
     plan::{PlanError, PlannedAction, PlannedStep, TaskPlan, plan_task, replan_task},
     record::{
         ResumeChoice, ResumeError, RunRecord, RunState, StepRecord, StepResult, StepState,
@@ -46,7 +49,7 @@ pub fn is_task_name(name: &str) -> bool {
 /// Longest name of a task.
 const MAX_NAME_BYTES: usize = 64;
 /// Words that `/task` and `gnoma task` understand themselves.
-const RESERVED_NAMES: [&str; 12] = [
+const RESERVED_NAMES: [&str; 15] = [
     "list",
     "show",
     "run",
@@ -59,4 +62,7 @@ const RESERVED_NAMES: [&str; 12] = [
     "save",
     "never",
     "suggestions",
+    "schedule",
+    "schedules",
+    "import",
 ];

@@ -8,9 +8,9 @@ use std::{
 };
 
 use gnoma_core::{bounded_file, private_file};
-use rustix::fs::{FlockOperation, flock};
 
 use super::record::RunRecord;
+use crate::lock_file::try_lock_file;
 
 /// Most runs of a project that are kept; the oldest are deleted.
 const MAX_RUNS: usize = 200;
@@ -91,13 +91,8 @@ impl RunStore {
         let path = self.path(id, LOCK);
         let failed = |error| StoreError::Io(path.clone(), error);
         private_file::create_folder(&self.folder).map_err(failed)?;
-        let file = File::options().create(true).truncate(false).write(true).open(&path);
-        let file = file.map_err(failed)?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(RunLock { _file: file }),
-            Err(rustix::io::Errno::WOULDBLOCK) => Err(StoreError::Busy),
-            Err(error) => Err(failed(error.into())),
-        }
+        let file = try_lock_file(&path).map_err(failed)?.ok_or(StoreError::Busy)?;
+        Ok(RunLock { _file: file })
     }
 
     /// Returns the recorded runs, the newest first; of one task if it is named. Unreadable records are left out.

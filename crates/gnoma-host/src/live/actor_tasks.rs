@@ -45,6 +45,8 @@ impl Actor {
             Some(TaskOrder::Report(report, replier)) => {
                 if let Ok(report) = &report {
                     let text = report.summary.clone();
+                    // A session that is gone has no hooks to tell.
+                    let _gone = self.command(Command::Notify { text: text.clone() });
                     self.push(Event::Notice { level: NoticeLevel::Info, text });
                 }
                 replier.reply(report.map(Reply::Task));
@@ -152,6 +154,7 @@ impl Actor {
             TaskRequest::List
             | TaskRequest::Show { .. }
             | TaskRequest::History { .. }
+            | TaskRequest::Schedules
             | TaskRequest::DeclineOffer => {
                 self.answer_beside(Request::Task(request), replier);
             }

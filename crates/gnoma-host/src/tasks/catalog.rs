@@ -195,6 +195,13 @@ pub fn check_file(project: &Project, path: &std::path::Path) -> Result<TaskFile,
     read_task_file(&extensions::places(project), BroughtBy::User, path)
 }
 
+/// Returns words as a line from which the same words are read again.
+#[must_use]
+pub fn quoted_line(words: &[String]) -> String {
+    let quoted = |word: &String| format!("'{}'", word.replace('\'', r#"'"'"'"#));
+    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
 /// Describes what a step would do, for a run that only shows it.
 #[must_use]
 pub fn describe_step(step: &PlannedStep) -> String {
@@ -212,5 +219,16 @@ pub fn step_command(step: &PlannedStep) -> Option<String> {
     match (step.kind(), step.action(None)) {
         (StepKind::Command, PlannedAction::Command(command)) => Some(command),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quoted_words_are_read_as_they_were() {
+        let all = ["release", "a b", "it's \"x\"", "", "$(ls) \\"].map(str::to_owned);
+        assert_eq!(gnoma_extend::commands::words(&quoted_line(&all)), all);
     }
 }

@@ -5,6 +5,7 @@
 mod catalog;
 mod draft;
 mod history;
+mod import;
 mod past_log;
 mod past_turns;
 mod run;
@@ -18,9 +19,10 @@ use gnoma_core::{
 };
 
 pub use self::{
-    catalog::{Tasks, check_file, describe_step, step_command},
+    catalog::{Tasks, check_file, describe_step, quoted_line, step_command},
     draft::{DraftedTask, refuse_shared_folder, write_task},
-    history::{describe_history, run_store},
+    history::{ExpectedCost, describe_history, expected_cost, run_store},
+    import::{CommandImport, CommandOrigin, find_commands, write_import},
     past_log::delete_read_sessions,
     run::{PreparedRun, restricted_mode, resumable_run},
     suggestions::Suggestions,
@@ -110,6 +112,7 @@ pub(crate) fn answer(project: &Project, request: &TaskRequest) -> Result<Reply> 
         TaskRequest::Run { .. }
         | TaskRequest::Resume { .. }
         | TaskRequest::Draft { .. }
+        | TaskRequest::Schedules
         | TaskRequest::Save { .. } => return Err(HostError::usage("the session itself does this")),
     })
 }

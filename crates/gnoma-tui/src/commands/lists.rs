@@ -1,4 +1,4 @@
-//! `/agents`, `/skills`, `/plugins`, `/memory`: what the session has besides its tools.
+//! `/agents`, `/skills`, `/plugins`: what the session has besides its tools.
 
 use gnoma_core::protocol::{Request, Topic};
 
@@ -27,14 +27,6 @@ pub(super) const PLUGINS: Slash = Slash {
     arguments: "",
     about: "list the plugins, and whether they are loaded",
     run: |state, _| look_up(state, Topic::Plugins),
-};
-
-pub(super) const MEMORY: Slash = Slash {
-    name: "memory",
-    aliases: &["instructions"],
-    arguments: "",
-    about: "list the instructions that models are sent",
-    run: |state, _| look_up(state, Topic::Instructions),
 };
 
 fn look_up(state: &mut State, topic: Topic) {

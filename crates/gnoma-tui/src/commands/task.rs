@@ -33,6 +33,7 @@ fn run(state: &mut State, argument: &str) {
         "show" => explain(state, TaskRequest::Show { name: name() }),
         "history" => explain(state, TaskRequest::History { name: name() }),
         "resume" => resume(state, rest),
+        "schedules" if rest.is_empty() => explain(state, TaskRequest::Schedules),
         "never" if rest.is_empty() => explain(state, TaskRequest::DeclineOffer),
         "save" if rest.is_empty() => {
             state.hint("Type a name for the task, as in `/task save release`");

@@ -25,6 +25,23 @@ pub(crate) enum TaskSub {
     ///
     /// Looks only at the newest run: of the task if one is named, and otherwise of this project. Exits as `run` does.
     Resume(TaskResumeArgs),
+    /// Run a task by itself at set times: in `gnoma serve`, each run in a session of its own.
+    ///
+    /// A time that passes while the machine sleeps or no server runs is made up for once. No run begins twice. Runs have
+    /// the permission mode plan unless --permission sets another one. What needs approval waits as a question: `gnoma ps`
+    /// shows that a session asks, and `gnoma attach` answers.
+    Schedule(TaskScheduleArgs),
+    /// List, pause, resume or delete the schedules of all projects.
+    ///
+    /// --output-format json prints the list as JSON.
+    #[group(skip)]
+    Schedules {
+        /// What to do [default: list].
+        #[arg(requires = "id")]
+        action: Option<ScheduleAction>,
+        /// The number of the schedule.
+        id: Option<u32>,
+    },
     /// Open a task in your editor ($VISUAL, $EDITOR), and check it afterwards.
     #[group(skip)]
     Edit {
@@ -64,6 +81,20 @@ pub(crate) enum TaskSub {
         #[arg(long, short, requires = "save")]
         yes: bool,
     },
+    /// Make tasks of the commands of Claude Code, Codex and opencode, each of one step.
+    ///
+    /// Without --write it only shows which, and what is lost. Commands of a project count once you trust it.
+    #[group(skip)]
+    Import {
+        /// The commands [default: all].
+        names: Vec<String>,
+        /// Only those of this program.
+        #[arg(long, value_name = "PROGRAM")]
+        from: Option<TaskImportFrom>,
+        /// Write them among your own tasks.
+        #[arg(long)]
+        write: bool,
+    },
     /// Delete a task after a yes. What is recorded of its runs stays.
     #[command(aliases = ["rm", "remove"])]
     #[group(skip)]
@@ -87,6 +118,73 @@ pub(crate) enum TaskSub {
         /// The task.
         name: Option<String>,
     },
+}
+
+/// The program whose commands are imported as tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum TaskImportFrom {
+    /// Claude Code.
+    Claude,
+    /// Codex.
+    Codex,
+    /// opencode.
+    Opencode,
+}
+
+/// What can be done with a schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ScheduleAction {
+    /// Run nothing until it is resumed.
+    Pause,
+    /// Run it again from now on; what passed meanwhile is left out.
+    Resume,
+    /// Delete it. A run that goes on continues.
+    Delete,
+}
+
+/// What a schedule is made of.
+#[derive(Clone, Debug, clap::Args)]
+#[group(skip)]
+pub(crate) struct TaskScheduleArgs {
+    /// The task and its arguments.
+    #[arg(value_name = "NAME|ARGUMENT", required = true)]
+    pub words: Vec<String>,
+
+    /// Run it again and again: "weekdays 9:00", "mon, fri 18:30", "day 7:00", 30m, 2h.
+    #[arg(long, value_name = "WHEN", conflicts_with_all = ["at", "when_limits_reset"],
+        required_unless_present_any = ["at", "when_limits_reset"])]
+    pub every: Option<String>,
+
+    /// Run it once: the next time that the clock shows 18:30, or "2026-12-01 09:00".
+    #[arg(long, value_name = "TIME", conflicts_with = "when_limits_reset")]
+    pub at: Option<String>,
+
+    /// Run it once, as soon as a model that is at its limit now can be called again.
+    #[arg(long)]
+    pub when_limits_reset: bool,
+
+    /// What a run may cost, in dollars. Calls of models whose price is not known do not count.
+    #[arg(long, value_name = "USD", value_parser = budget)]
+    pub budget: u64,
+
+    /// Time zone of --every and --at, such as Europe/Vienna [default: the one of this machine].
+    #[arg(long, value_name = "ZONE")]
+    pub zone: Option<String>,
+}
+
+/// Parses dollars as millionths of a dollar.
+fn budget(text: &str) -> Result<u64, String> {
+    const MAX_USD: f64 = 100_000.0;
+    let dollars = text.trim().trim_start_matches('$').parse::<f64>();
+    let wrong = || format!("write dollars above 0 and up to {MAX_USD}, such as 0.50");
+    let dollars = dollars.ok().filter(|usd| *usd > 0.0 && *usd <= MAX_USD).ok_or_else(wrong)?;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it is positive and at most 100,000"
+    )]
+    let micro_usd = (dollars * 1e6).ceil() as u64;
+    Ok(micro_usd)
 }
 
 /// The run that continues, and the choice for a step that has begun before.
@@ -116,6 +214,10 @@ pub(crate) struct TaskRunArgs {
     /// Show the steps and what the guard says of each command. Runs nothing and calls no model.
     #[arg(long, conflicts_with = "resume")]
     pub dry_run: bool,
+
+    /// Run it in the server (`gnoma serve`) and return at once. `gnoma ps` lists the run, `gnoma attach` shows it.
+    #[arg(long, conflicts_with_all = ["resume", "dry_run"])]
+    pub detach: bool,
 
     /// Continue the last run, as `gnoma task resume` does.
     #[arg(long)]

@@ -4,7 +4,12 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Result;
 use gnoma_core::protocol::{Client, LiveSession, Request, RequestErrorKind, SessionSpec};
-use gnoma_host::{Folders as _, HostError, live::Host, opening::Projects};
+use gnoma_host::{
+    Folders as _, HostError, clock,
+    live::Host,
+    opening::Projects,
+    schedules::{Scheduler, has_waiting_schedules},
+};
 use gnoma_serve::{ConnectError, Place, PlaceError, Server, serve};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -122,15 +127,26 @@ pub(super) async fn host(
             None => std::future::pending().await,
         }
     };
+    // Only the server that others find runs schedules.
+    let schedules = async {
+        match &held {
+            Some(_) => {
+                let environment = around.environment.clone();
+                Scheduler::new(Arc::clone(&host), environment, around.umask).run().await;
+            }
+            None => std::future::pending().await,
+        }
+    };
     let exit = tokio::select! {
         signal = signals.next() => Exit::Signalled(signal),
         () = host.shutdown_wanted() => Exit::Done,
-        () = idle(&host, idle_exit) => {
+        () = idle(&host, idle_exit, around) => {
             report::say("the server was idle and stopped");
             Exit::Done
         }
         () = over_socket => Exit::Done,
         () = over_http => Exit::Done,
+        () = schedules => Exit::Done,
     };
     stop(&host, around).await;
     drop(held);
@@ -217,8 +233,8 @@ async fn listen(place: &Place, patience: Duration) -> Result<gnoma_serve::place:
     }
 }
 
-/// Waits until nobody has needed the host for so long. Without a time: for ever.
-async fn idle(host: &Host, after: Option<Duration>) {
+/// Waits until nobody has needed the host for so long, and no schedule waits for its time. Without a time: for ever.
+async fn idle(host: &Host, after: Option<Duration>, around: &ProcessEnvironment) {
     let Some(after) = after else { return std::future::pending().await };
     let mut seen = 0;
     let mut since = None;
@@ -232,7 +248,7 @@ async fn idle(host: &Host, after: Option<Duration>) {
         };
         tokio::select! {
             () = end, if since.is_some() => {
-                if host.is_idle() {
+                if host.is_idle() && !has_waiting_schedules(&around.environment, clock::now_ms()) {
                     return;
                 }
                 since = None;

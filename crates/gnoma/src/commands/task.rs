@@ -11,7 +11,7 @@ use gnoma_host::{
 
 use super::{
     common::{print, print_json, project},
-    task_run, task_suggest,
+    task_import, task_run, task_schedule, task_suggest,
 };
 use crate::{
     args::{TaskSub, TurnArgs},
@@ -31,6 +31,10 @@ pub(super) async fn run(
     match what {
         TaskSub::Run(how) => task_run::run(how, args, around).await,
         TaskSub::Resume(how) => task_run::resume(how, args, around).await,
+        TaskSub::Schedule(wanted) => task_schedule::create(wanted, args, around).await,
+        TaskSub::Schedules { action, id } => {
+            task_schedule::manage(*action, *id, &project(args, around)?, args)
+        }
         TaskSub::Suggestions { save, as_name, yes } => {
             let name = (save.as_deref(), as_name.as_deref());
             task_suggest::run(&project(args, around)?, name, *yes, args, around).await
@@ -43,6 +47,9 @@ pub(super) async fn run(
         TaskSub::New { name, project: is_project } => {
             new(name, *is_project, &project(args, around)?)
         }
+        TaskSub::Import { names, from, write } => {
+            task_import::run(names, *from, *write, &project(args, around)?)
+        }
         TaskSub::Delete { name, yes } => delete(name, *yes, &project(args, around)?, around),
         TaskSub::Complete { words } => {
             let (Some((command, words)), tasks) =
@@ -50,8 +57,8 @@ pub(super) async fn run(
             else {
                 return Ok(Exit::Done);
             };
-            // Only a run takes more than the name of a task.
-            let is_over = command != "run" && !words.is_empty();
+            // Only a run and a schedule take more than the name of a task.
+            let is_over = !matches!(&**command, "run" | "schedule") && !words.is_empty();
             let next = if is_over { Vec::new() } else { tasks.next_words(words) };
             print(&next.iter().map(|word| format!("{word}\n")).collect::<String>())
         }

@@ -1,10 +1,12 @@
 //! `gnoma task run`: runs a task without a window, or shows what a run would do.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use anyhow::Result;
 use gnoma_core::{
+    duration,
     json_value::json,
+    price::format_usd,
     protocol::{SessionSpec, Start, TaskRequest, TaskResumeChoice},
     quantity::describe_count,
     sort,
@@ -16,10 +18,17 @@ use gnoma_host::{
     opening::Projects,
     past::Past,
     session,
-    tasks::{Tasks, describe_step, restricted_mode, resumable_run, run_store, step_command},
+    tasks::{
+        ExpectedCost, Tasks, describe_step, expected_cost, quoted_line, restricted_mode,
+        resumable_run, run_store, step_command,
+    },
 };
 
-use super::common::{print, print_data, project as open_project, refuse_closed_stdout};
+use super::{
+    common::{print, print_data, project as open_project, refuse_closed_stdout},
+    task_detach,
+    task_words::name_and_arguments,
+};
 use crate::{
     args::{OutputFormat, TaskResumeArgs, TaskRunArgs, TurnArgs},
     environment::ProcessEnvironment,
@@ -36,7 +45,7 @@ pub(super) async fn resume(
 ) -> Result<Exit> {
     let TaskResumeArgs { name, again, skip } = how.clone();
     let words = name.into_iter().collect();
-    let how = TaskRunArgs { words, dry_run: false, resume: true, again, skip };
+    let how = TaskRunArgs { words, dry_run: false, detach: false, resume: true, again, skip };
     run(&how, args, around).await
 }
 
@@ -45,8 +54,13 @@ pub(super) async fn run(
     args: &TurnArgs,
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
-    let ran =
-        if how.dry_run { dry_run(how, args, around) } else { run_steps(how, args, around).await };
+    let ran = if how.dry_run {
+        dry_run(how, args, around)
+    } else if how.detach {
+        task_detach::run(&how.words, args, around).await
+    } else {
+        run_steps(how, args, around).await
+    };
     if let Err(error) = &ran
         && args.output_format != OutputFormat::Text
     {
@@ -80,7 +94,7 @@ async fn run_steps(
         request
     } else {
         // What cannot run is refused before a session begins.
-        let (name, arguments) = name_and_arguments(how)?;
+        let (name, arguments) = name_and_arguments(&how.words)?;
         Tasks::find(&project).plan(name, arguments)?;
         TaskRequest::Run { line: quoted_line(&how.words) }
     };
@@ -127,28 +141,14 @@ async fn resume_request(how: &TaskRunArgs, project: &Project) -> Result<(Start, 
     Ok((start, TaskRequest::Resume { run: run.id, choice }))
 }
 
-fn name_and_arguments(how: &TaskRunArgs) -> Result<(&str, &[String]), HostError> {
-    let missing = || HostError {
-        remedy: Some("`gnoma task list` lists them".to_owned()),
-        ..HostError::usage("no task is named")
-    };
-    let (name, arguments) = how.words.split_first().ok_or_else(missing)?;
-    Ok((name, arguments))
-}
-
-/// The words as a line from which the same words are read again.
-fn quoted_line(words: &[String]) -> String {
-    let quoted = |word: &String| format!("'{}'", word.replace('\'', r#"'"'"'"#));
-    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
-}
-
 /// Shows the steps of a run, and what the guard says of each command. Runs nothing.
 fn dry_run(how: &TaskRunArgs, args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
     let project = open_project(args, around)?;
-    let (name, arguments) = name_and_arguments(how)?;
+    let (name, arguments) = name_and_arguments(&how.words)?;
     let plan = Tasks::find(&project).plan(name, arguments)?;
     let place = guarding::place(&project.guard, &project.places, &project.spec, None, None);
     let permissions = session::permissions(&project)?;
+    let expected = expected_cost(&project, &plan);
     let mode = restricted_mode(project.guard.permission.mode, &plan.modes);
     if args.output_format != OutputFormat::Text {
         let steps = plan.steps.iter().map(|step| {
@@ -159,13 +159,16 @@ fn dry_run(how: &TaskRunArgs, args: &TurnArgs, around: &ProcessEnvironment) -> R
                 "model": step.model, "text": describe_step(step), "verdict": verdict})
         });
         let steps: Vec<_> = steps.collect();
+        let (micro_usd, took_ms) = (expected.map(|it| it.micro_usd), expected.map(|it| it.took_ms));
         let value = json!({"type": "task_plan", "task": name, "mode": mode,
+            "expected_micro_usd": micro_usd, "expected_ms": took_ms,
             "arguments": sort::to_map(plan.arguments.iter().cloned()),
             "steps": steps});
         return print_data(&format!("{}\n", json::redacted(&value, &project.firewall)));
     }
     let steps = describe_count(plan.steps.len(), "step");
     let mut text = format!("{name}: {steps}, mode {mode}; nothing is run\n");
+    text.push_str(&expected.map_or_else(String::new, describe_expected));
     for (number, step) in (1..).zip(&plan.steps) {
         let model = step.model.as_ref().map_or_else(String::new, |model| format!(", {model}"));
         text.push_str(&format!("\n{number}. {} ({}{model})\n", step.title, step.kind().name()));
@@ -179,18 +182,15 @@ fn dry_run(how: &TaskRunArgs, args: &TurnArgs, around: &ProcessEnvironment) -> R
     print(&text)
 }
 
+/// Says what a run is likely to take.
+fn describe_expected(expected: ExpectedCost) -> String {
+    let took = duration::words(Duration::from_millis(expected.took_ms));
+    let runs = describe_count(expected.runs, "recorded run");
+    let cost = format_usd(expected.micro_usd);
+    format!("expected: {cost} and {took}, from {runs}\n")
+}
+
 /// The verdict in what the guard explains.
 fn verdict_line(explained: &str) -> Option<&str> {
     explained.lines().find_map(|line| line.strip_prefix("verdict: "))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quoted_words_are_read_as_they_were() {
-        let all = ["release", "a b", "it's \"x\"", "", "$(ls) \\"].map(str::to_owned);
-        assert_eq!(gnoma_extend::commands::words(&quoted_line(&all)), all);
-    }
 }

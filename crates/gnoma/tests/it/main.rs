@@ -66,6 +66,9 @@ mod mcp;
 #[cfg(test)]
 mod mcp_serve;
 #[cfg(test)]
+#[cfg(target_os = "linux")]
+mod memory;
+#[cfg(test)]
 mod misnamed;
 #[cfg(test)]
 mod odd_files;

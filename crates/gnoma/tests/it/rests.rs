@@ -86,3 +86,20 @@ async fn what_rests_in_incognito_is_known_to_nobody_else() {
     ask(&world, &["--incognito"]).await;
     assert_eq!(asked(&world)[4..], ["limited", "free"]);
 }
+
+#[tokio::test]
+async fn a_task_is_scheduled_for_the_end_of_a_rest() {
+    let world = world();
+    world.put_home(".config/gnoma/tasks/t.md", "Go on.");
+    let line = ["task", "schedule", "t", "--when-limits-reset", "--budget", "1"];
+    let early = world.run(&line).await;
+    assert!(early.err.contains("no model is at its limit"), "{early:?}");
+    ask(&world, &[]).await;
+    let made = world.run(&line).await;
+    assert_eq!(made.code, Some(0), "{made:?}");
+    assert!(made.out.contains("schedule 1: t when limits reset, the first time "), "{made:?}");
+    let pools = world.json(&["router", "pools", "--json"]).await;
+    let all = world.json(&["task", "schedules", "--output-format", "json"]).await;
+    let until_ms = &pools["resting"][0]["until_ms"];
+    assert_eq!(all["schedules"][0]["next_ms"], *until_ms, "{all} {pools}");
+}

@@ -1,7 +1,10 @@
 //! Tasks: files with steps, run in order, recorded, resumed; judged by what the model was sent.
 
+mod detached;
+mod import;
 mod killed;
 mod resume;
+mod schedules;
 mod suggestions;
 
 use std::{os::unix::fs::PermissionsExt as _, time::Duration};

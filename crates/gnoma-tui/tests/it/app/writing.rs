@@ -202,7 +202,7 @@ fn commands_are_found_and_unknown_ones_stay_where_they_are() {
     › /mo▏
       /model        choose a model, or let the router choose
       /permission   choose the permission mode
-      /memory       list the instructions that models are sent
+      /memory       list the instructions that models are sent, and change yours
 
     auto mode · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
     ");

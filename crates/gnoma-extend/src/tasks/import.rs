@@ -1,0 +1,178 @@
+//! Makes tasks of the commands of other programs: Claude Code, Codex and opencode. A command becomes a task of one step.
+
+use super::{definition::parse_task, fault::TaskFault, steps::StepAction};
+use crate::front_matter::FrontMatter;
+
+/// The place that stands for all words behind a command.
+const ALL_WORDS: &str = "$ARGUMENTS";
+/// Stands before a text that would otherwise be a command, a question or another task.
+const LEAD: &str = "Follow this:";
+/// Fields of commands that tasks have under the same name.
+const TAKEN_FIELDS: [&str; 1] = ["description"];
+/// Most characters of a description that are taken.
+const MAX_DESCRIPTION_CHARS: usize = 200;
+
+/// A task that was made of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportedTask {
+    /// The text of its file.
+    pub text: String,
+    /// What the command has and the task has not, in a few words each.
+    pub lost: Vec<String>,
+}
+
+/// Makes the text of a task file of a command's text. `has_named_words`: as in Codex, `$FILE` stands for an argument of
+/// that name.
+///
+/// # Errors
+/// The text is empty, or too long for a task.
+pub fn import_command(
+    name: &str,
+    text: &str,
+    has_named_words: bool,
+) -> Result<ImportedTask, TaskFault> {
+    let (fields, body) = FrontMatter::split(text).unwrap_or((FrontMatter::default(), text));
+    let mut lost: Vec<String> =
+        fields.others(&TAKEN_FIELDS).iter().map(|field| format!("the field `{field}`")).collect();
+    let (body, arguments) = name_arguments(body.trim(), has_named_words);
+    if body.contains("!`") {
+        lost.push("commands in its text (!`…`), which stay as text".to_owned());
+    }
+    let body = as_one_step(&body);
+    let mut head = format!("---\nname: {name}\n");
+    if let Some(description) = fields.text("description") {
+        let short: String = description.chars().take(MAX_DESCRIPTION_CHARS).collect();
+        head.push_str(&format!("description: {}\n", serde_json::Value::from(short)));
+    }
+    if !arguments.is_empty() {
+        head.push_str("arguments:\n");
+        head.extend(arguments.iter().map(|argument| format!("  {argument}: text = \"\"\n")));
+    }
+    head.push_str("---\n\n");
+    let whole = format!("{head}{body}\n");
+    let task = parse_task(name, &whole)?;
+    let is_prompt = matches!(&*task.steps, [step] if matches!(step.action, StepAction::Prompt(_)));
+    let text = if is_prompt { whole } else { format!("{head}{LEAD}\n\n{body}\n") };
+    parse_task(name, &text)?;
+    Ok(ImportedTask { text, lost })
+}
+
+/// Replaces the places of arguments by names that tasks have, and returns the names in order.
+fn name_arguments(body: &str, has_named_words: bool) -> (String, Vec<String>) {
+    let mut text = String::new();
+    let (mut highest, mut named, mut takes_all) = (0, Vec::new(), false);
+    let mut rest = body;
+    while let Some(at) = rest.find('$') {
+        let (before, place) = rest.split_at(at);
+        text.push_str(before);
+        let word_len = |from: &str| {
+            from.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(from.len())
+        };
+        let word = place.get(1..).map_or("", |from| from.get(..word_len(from)).unwrap_or_default());
+        let is_name = |word: &str| {
+            word.starts_with(|c: char| c.is_ascii_uppercase())
+                && word.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
+                && word.len() <= MAX_WORD_BYTES
+        };
+        if place.starts_with(ALL_WORDS) && word.len() + 1 == ALL_WORDS.len() {
+            takes_all = true;
+            text.push_str(ALL_WORDS);
+        } else if let [digit @ b'1'..=b'9'] = word.as_bytes() {
+            highest = highest.max(digit - b'0');
+            text.push_str(&format!("${{arg{word}}}"));
+        } else if has_named_words && is_name(word) {
+            let name = word.to_lowercase();
+            text.push_str(&format!("${{{name}}}"));
+            if !named.contains(&name) {
+                named.push(name);
+            }
+        } else {
+            text.push('$');
+            text.push_str(word);
+        }
+        rest = place.get(1 + word.len()..).unwrap_or_default();
+    }
+    text.push_str(rest);
+    let mut names: Vec<String> = (1..=highest).map(|number| format!("arg{number}")).collect();
+    names.extend(named);
+    if takes_all {
+        // All words are those of the single arguments, if there are some.
+        if names.is_empty() {
+            names.push("words".to_owned());
+        }
+        let all: Vec<String> = names.iter().map(|name| format!("${{{name}}}")).collect();
+        text = text.replace(ALL_WORDS, &all.join(" "));
+    }
+    (text, names)
+}
+
+/// Longest name of an argument, in bytes.
+const MAX_WORD_BYTES: usize = 32;
+
+/// A text in which no heading begins another step.
+fn as_one_step(body: &str) -> String {
+    let mut is_open = false;
+    let mut text = String::new();
+    for line in body.lines() {
+        let start = line.trim_start();
+        is_open ^= start.starts_with("```") || start.starts_with("~~~");
+        if line.starts_with("## ") && !is_open {
+            text.push('#');
+        }
+        text.push_str(line);
+        text.push('\n');
+    }
+    text.trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_become_tasks_of_one_prompt_with_arguments() {
+        let text = "---\ndescription: \"Fix: an issue\"\nallowed-tools: Bash(git *)\nargument-hint: [n]\n---\n\
+            Fix $1 for $2 ($ARGUMENTS), not $HOME or $10.\n\n## Steps\n1. !`git status`\n";
+        let imported = import_command("fix", text, false).unwrap();
+        let task = parse_task("fix", &imported.text).unwrap();
+        assert_eq!(
+            (task.usage().as_str(), &*task.description),
+            ("fix [ARG1] [ARG2]", "Fix: an issue")
+        );
+        let StepAction::Prompt(prompt) = &task.steps[0].action else { panic!("{task:?}") };
+        assert!(
+            prompt.contains("Fix ${arg1} for ${arg2} (${arg1} ${arg2}), not $HOME or $10."),
+            "{prompt}"
+        );
+        assert!(prompt.contains("### Steps") && task.steps.len() == 1, "{prompt}");
+        let lost = imported.lost.join(", ");
+        for part in ["`allowed-tools`", "`argument-hint`", "commands in its text"] {
+            assert!(lost.contains(part), "{part}: {lost}");
+        }
+    }
+
+    #[test]
+    fn all_words_and_named_words_are_arguments() {
+        let usage = |text: &str, named: bool| {
+            let imported = import_command("t", text, named).unwrap();
+            parse_task("t", &imported.text).unwrap().usage()
+        };
+        assert_eq!(usage("Do $ARGUMENTS", false), "t [WORDS]");
+        assert_eq!(usage("Read $FILE, then $FILE and $1", true), "t [ARG1] [FILE]");
+        assert_eq!(usage("Read $FILE", false), "t");
+        assert_eq!(
+            usage("Costs $5.00 or 3$", false),
+            "t [ARG5]".replace("[ARG5]", "[ARG1] [ARG2] [ARG3] [ARG4] [ARG5]")
+        );
+    }
+
+    #[test]
+    fn text_that_would_run_or_ask_stays_a_prompt() {
+        for text in ["```sh\nrm -rf x\n```", "? Push it?", "/task release v1"] {
+            let imported = import_command("t", text, false).unwrap();
+            let task = parse_task("t", &imported.text).unwrap();
+            assert!(matches!(task.steps[0].action, StepAction::Prompt(_)), "{task:?}");
+        }
+        assert!(import_command("t", "---\ndescription: x\n---\n", false).is_err());
+    }
+}

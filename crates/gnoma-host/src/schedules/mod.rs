@@ -1,0 +1,172 @@
+//! Schedules of tasks: made and listed here, begun by the [`Scheduler`] of a server.
+
+mod listing;
+mod scheduler;
+
+use gnoma_core::{
+    ErrorKind,
+    ledger::Level,
+    protocol::{Environment, Overrides, SessionSpec},
+    session::PermissionMode,
+};
+use gnoma_extend::tasks::schedule::{
+    NextRun, ScheduleProgress, ScheduleRecord, ScheduleRule, ScheduleStore, ScheduleStoreError,
+    zone_named,
+};
+use gnoma_router::pool::Pool;
+
+pub use self::{
+    listing::{describe_schedules, schedules_as_json},
+    scheduler::Scheduler,
+};
+use crate::{Folders as _, HostError, Project, Result, preview, tasks::Tasks};
+
+/// The folder within the state folder for schedules.
+const SCHEDULES: &str = "schedules";
+
+/// A schedule that a person wants to make.
+#[derive(Clone, Debug)]
+pub struct NewSchedule {
+    /// The task and its arguments.
+    pub words: Vec<String>,
+    /// When it runs.
+    pub rule: ScheduleRule,
+    /// The time zone of its days and times; empty for that of the machine.
+    pub zone: String,
+    /// What a run may cost, in millionths of a dollar.
+    pub budget_micro_usd: u64,
+}
+
+/// Returns the schedules of the person whose environment it is.
+#[must_use]
+pub fn schedule_store(environment: &Environment) -> ScheduleStore {
+    ScheduleStore::new(environment.state_dir().join(SCHEDULES))
+}
+
+/// Returns whether a schedule waits for its time, so that a server is needed. Reads files.
+#[must_use]
+pub fn has_waiting_schedules(environment: &Environment, now_ms: i64) -> bool {
+    let all = schedule_store(environment).all();
+    all.iter()
+        .any(|record| matches!(record.look(now_ms), Some(NextRun::At(_) | NextRun::Due { .. })))
+}
+
+/// Saves a schedule of a task of the project, with the folders, profile, model and permission mode of its spec.
+///
+/// # Errors
+/// The task cannot run, nothing is saved in incognito, a secret would be saved, or the disk refuses.
+pub fn create_schedule(project: &Project, new: NewSchedule) -> Result<ScheduleRecord> {
+    if project.is_incognito() {
+        let cause = "nothing is saved in incognito, so there can be no schedule";
+        return Err(HostError::usage(cause));
+    }
+    let NewSchedule { words, rule, zone, budget_micro_usd } = new;
+    let (name, arguments) =
+        words.split_first().ok_or_else(|| HostError::usage("no task is named"))?;
+    Tasks::find(project).plan(name, arguments)?;
+    let time_zone = zone_named(&zone).ok_or_else(|| unknown_zone(&zone))?;
+    if words.iter().any(|word| project.firewall.text(word) != *word) {
+        let cause = "an argument contains a secret, which is not saved in a schedule";
+        let remedy = Some("let the task read it where it runs".to_owned());
+        return Err(HostError { remedy, ..HostError::usage(cause) });
+    }
+    let SessionSpec { folder, more_folders, profile, overrides, .. } = project.spec.clone();
+    let Overrides { provider, model, mode, .. } = overrides;
+    if mode == Some(PermissionMode::Bypass) {
+        let cause = "a schedule cannot have the mode bypass, because nobody sees what it does";
+        let remedy = Some("set another mode, and rules that allow what the task needs".to_owned());
+        return Err(HostError { remedy, ..HostError::usage(cause) });
+    }
+    let now_ms = project.now_ms();
+    let record = ScheduleRecord {
+        version: ScheduleRecord::current_version(),
+        id: 0,
+        words,
+        rule,
+        progress: ScheduleProgress::starting_at(rule, &time_zone, now_ms, now_ms),
+        zone,
+        made_ms: now_ms,
+        budget_micro_usd,
+        mode,
+        folder,
+        more_folders,
+        profile,
+        provider,
+        model,
+        is_paused: false,
+        last: None,
+    };
+    let saved = schedule_store(project.environment()).insert(record, now_ms);
+    saved.map_err(|error| store_error(&error))
+}
+
+/// Returns the moment from which a model can be called again.
+///
+/// # Errors
+/// No model is at a limit, or the limits cannot be read.
+pub async fn limits_reset_ms(project: &Project) -> Result<i64> {
+    let ready = preview::ready(project, None).await?;
+    let rests = ready.routes.rests();
+    let at_limit = |kind| matches!(kind, ErrorKind::RateLimited | ErrorKind::Quota);
+    let of_models = rests.iter().filter(|rest| at_limit(rest.kind)).map(|rest| rest.until_ms).min();
+    let levels = preview::levels(project, &ready.routes).await;
+    let of_money = levels.iter().filter(|level| is_used_up(level)).filter_map(|it| it.resets_at_ms);
+    // A cap holds back every model, so it must reset as well.
+    of_money.max().max(of_models).ok_or_else(|| {
+        let remedy = Some("`gnoma router pools` shows the limits".to_owned());
+        HostError { remedy, ..HostError::usage("no model is at its limit, so none will reset") }
+    })
+}
+
+/// Returns whether a cap on the spending of all sessions or of the project is used up.
+fn is_used_up(level: &Level) -> bool {
+    let is_shared = matches!(Pool::parse(&level.pool), Some(Pool::All | Pool::Project(_)));
+    is_shared && level.used >= level.limit.most
+}
+
+/// Pauses a schedule, or lets it run again from now on.
+///
+/// # Errors
+/// There is no such schedule, or the disk refuses.
+pub fn pause_schedule(project: &Project, id: u32, is_paused: bool) -> Result<ScheduleRecord> {
+    let now_ms = project.now_ms();
+    let change = |record: &mut ScheduleRecord| {
+        if is_paused {
+            record.is_paused = true;
+        } else if record.is_paused {
+            record.resume(now_ms);
+        }
+        true
+    };
+    schedule_store(project.environment()).edit(id, change).map_err(|error| store_error(&error))
+}
+
+/// Deletes a schedule. A run that goes on continues.
+///
+/// # Errors
+/// There is no such schedule, or the disk refuses.
+pub fn delete_schedule(project: &Project, id: u32) -> Result<()> {
+    schedule_store(project.environment()).delete(id).map_err(|error| store_error(&error))
+}
+
+fn store_error(error: &ScheduleStoreError) -> HostError {
+    match error {
+        ScheduleStoreError::Io(..) => HostError::failure(error.to_string()),
+        ScheduleStoreError::Missing(_) => HostError {
+            remedy: Some("`gnoma task schedules` lists them".to_owned()),
+            ..HostError::usage(error.to_string())
+        },
+        ScheduleStoreError::Full => HostError {
+            remedy: Some("`gnoma task schedules delete ID` makes room".to_owned()),
+            ..HostError::usage(error.to_string())
+        },
+    }
+}
+
+/// Returns the error for a time zone that is not known here.
+#[must_use]
+pub fn unknown_zone(name: &str) -> HostError {
+    let cause = format!("this machine knows no time zone `{}`", name.escape_debug());
+    let remedy = Some("write one such as `Europe/Vienna` or `UTC`".to_owned());
+    HostError { remedy, ..HostError::usage(cause) }
+}

@@ -1,0 +1,102 @@
+//! `gnoma task run --detach`: runs a task in the server, and returns once its first step has begun.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use gnoma_core::{
+    Event,
+    json_value::json,
+    protocol::{
+        Client, Detach, Reply, Request, RequestId, ServerMessage, SessionSpec, TaskRequest,
+    },
+    session::SessionState,
+    store::SessionId,
+};
+use gnoma_host::{
+    HostError,
+    tasks::{Tasks, quoted_line},
+};
+use tokio::time::{Instant, timeout_at};
+
+use super::{
+    common::{print, print_data, project as open_project},
+    task_words::name_and_arguments,
+};
+use crate::{
+    args::{OutputFormat, TurnArgs},
+    environment::ProcessEnvironment,
+    lowering,
+    report::Exit,
+    server,
+};
+
+/// How long it is waited for the begin of the run, which connects to servers and reads files.
+const BEGIN_PATIENCE: Duration = Duration::from_secs(60);
+
+pub(super) async fn run(
+    words: &[String],
+    args: &TurnArgs,
+    around: &ProcessEnvironment,
+) -> Result<Exit> {
+    let project = open_project(args, around)?;
+    project.refuse_whole_system()?;
+    let (name, arguments) = name_and_arguments(words)?;
+    Tasks::find(&project).plan(name, arguments)?;
+    let mut client = server::reach(around).await?;
+    let spec =
+        SessionSpec { interactive: true, detach: Detach::Keep, ..lowering::spec(args, around) };
+    let opened = server::ask(&mut client, Request::Open(Box::new(spec))).await;
+    let Reply::Opened { session } = opened.map_err(HostError::from)? else {
+        return Err(HostError::failure("the server did not open a session").into());
+    };
+    begin(&mut client, &session, words).await?;
+    if args.output_format != OutputFormat::Text {
+        let value = json!({"type": "task_detached", "task": name, "session_id": session});
+        return print_data(&format!("{value}\n"));
+    }
+    print(&format!(
+        "{name} runs in session {session}. `gnoma attach {session}` shows it, `gnoma ps` lists what runs\n"
+    ))
+}
+
+/// Has the run begin in the session. If it cannot, the session ends.
+async fn begin(client: &mut Client, session: &SessionId, words: &[String]) -> Result<()> {
+    let attach = Request::Attach { from: None };
+    client.request(Some(session), attach).map_err(HostError::from)?;
+    let run = Request::Task(TaskRequest::Run { line: quoted_line(words) });
+    let asked = client.request(Some(session), run).map_err(HostError::from)?;
+    let begun = wait_for_begin(client, asked).await;
+    if begun.is_err() {
+        // Nothing was said in it.
+        let _gone = client.request(Some(session), Request::Close);
+    }
+    begun
+}
+
+/// Waits until the first step has begun, or the run has ended already.
+async fn wait_for_begin(client: &mut Client, asked: RequestId) -> Result<()> {
+    let deadline = Instant::now() + BEGIN_PATIENCE;
+    loop {
+        match timeout_at(deadline, client.next()).await {
+            Ok(Some(ServerMessage::Reply { id, result })) if id == asked => {
+                return Ok(result.map(drop).map_err(HostError::from)?);
+            }
+            Ok(Some(ServerMessage::Event(happened))) if begins_step(&happened.event) => {
+                return Ok(());
+            }
+            // It stands for events that were missed.
+            Ok(Some(ServerMessage::Snapshot(view))) if view.turn.is_some() => return Ok(()),
+            Ok(Some(_)) => (),
+            Ok(None) => return Err(HostError::failure("the server ended").into()),
+            Err(_) => {
+                let cause = "the task has not begun after a minute, and its session was closed";
+                return Err(HostError::failure(cause).into());
+            }
+        }
+    }
+}
+
+/// Returns whether a step has begun: a turn runs, or a question of the task is open.
+fn begins_step(event: &Event) -> bool {
+    matches!(event, Event::State(SessionState::Active) | Event::PermissionAsked { .. })
+}

@@ -1,0 +1,39 @@
+//! What a person states for later sessions of a project.
+
+use crate::{
+    support::{World, says},
+    tui::Person,
+};
+
+/// Says something and waits for what gnoma answers.
+fn states(world: &World, line: &str, answer: &str) {
+    let person = Person::ready(world, &[]);
+    person.types(&format!("{line}\r"));
+    person.waits_for(answer);
+    person.leaves();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_person_states_is_told_to_models_only_if_memory_is_on() {
+    let world = World::new([says("one"), says("two")]);
+    states(&world, "/memory add Use tabs", "the memory is off");
+    world.configure("[memory]\nenabled = true\n");
+    states(&world, "/memory add Use tabs", "Remembered");
+    states(&world, "/memory add ghp_1234567890abcdefghijABCDEFGHIJ123456", "never remembered");
+    states(&world, "/memory", "1. Use tabs (said ");
+    let run = world.run(&["look around"]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let system = |world: &World| {
+        let requests = world.server.requests();
+        requests.last().unwrap().json()["messages"][0]["content"].to_string()
+    };
+    let told = system(&world);
+    assert!(told.contains("stated by the user for all sessions\\n- Use tabs"), "{told}");
+    assert!(!told.contains("said "), "the source costs no tokens: {told}");
+    states(&world, "/memory edit 1 Use spaces", "Changed");
+    states(&world, "/memory delete 2", "there is no line 2");
+    world.configure("");
+    let run = world.run(&["look around"]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(!system(&world).contains("Use spaces"));
+}

@@ -19,7 +19,7 @@ use gnoma_core::{
 };
 use gnoma_engine::GatePlace;
 use gnoma_guard::{
-    firewall::{self, AllowEntry, Allowed, Firewall, Policy},
+    firewall::{self, AllowEntry, Allowed, Firewall, FirewallOptions, Policy},
     permission::{self, Origin, Permissions, Rule},
     privacy::Privacy,
     secrets,
@@ -29,7 +29,7 @@ use gnoma_sandbox::{Readable, SCRUBBED, Strength, Support, launcher};
 use gnoma_tools::Trials;
 
 use crate::{
-    Folders as _, HostError, Result, address_secrets,
+    Folders as _, HostError, Project, Result, address_secrets,
     lowering::GuardSettings,
     places::{Places, resolve},
     reading,
@@ -47,6 +47,22 @@ pub fn privacy(settings: settings::Privacy) -> Privacy {
     } else {
         Privacy::Normal
     }
+}
+
+/// A firewall that lets no secret pass, whatever the settings allow.
+///
+/// # Errors
+/// The patterns of secrets in the settings cannot be used.
+pub(crate) fn strict_firewall(project: &Project) -> Result<Firewall> {
+    let keys = &project.routing.provider.api_keys;
+    let (environment, folder) = (project.environment(), &project.spec.folder);
+    let search = search(&project.guard, keys, environment, folder)?;
+    Ok(Firewall::new(FirewallOptions {
+        scanner: search.scanner,
+        policy: Policy::default(),
+        allowed: Vec::new(),
+        first_placeholder: 1,
+    }))
 }
 
 /// Whether a variable is a provider's key: by name, and by value for one that the configuration takes a
@@ -70,12 +86,7 @@ pub fn firewall(
     const PLACEHOLDER_BITS: u32 = 32;
     let Search { scanner, policy, allowed } = search(settings, keys, environment, folder)?;
     let first_placeholder = LEAST_NUMBER + (random >> (u64::BITS - PLACEHOLDER_BITS));
-    Ok(Arc::new(Firewall::new(firewall::FirewallOptions {
-        scanner,
-        policy,
-        allowed,
-        first_placeholder,
-    })))
+    Ok(Arc::new(Firewall::new(FirewallOptions { scanner, policy, allowed, first_placeholder })))
 }
 
 /// What is searched for, and what is done about it.

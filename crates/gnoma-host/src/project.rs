@@ -20,6 +20,7 @@ use crate::{
     places::Places,
     plugin_choice::ProjectPlugins,
     shared::Shared,
+    telemetry::{self, Telemetry},
     wire,
 };
 
@@ -56,6 +57,8 @@ pub struct Project {
     pub(crate) elf: Option<HookAgent>,
     /// The original of the copy in which the session works: trusted extensions come from there.
     pub(crate) copy_of: Option<Arc<SessionSpec>>,
+    /// Where spans and metrics of its sessions go, if the person wants that.
+    pub(crate) telemetry: Option<Arc<Telemetry>>,
     /// Where notices go.
     pub notices: Notices,
     /// What it shares with the other sessions of the process.
@@ -84,10 +87,11 @@ impl Project {
         notices: Notices,
         shared: Shared,
     ) -> Result<Self> {
-        let Lowered { routing, guard, keeping, tools, hooks, mcp_servers, plugins, values } =
+        let Lowered { routing, guard, keeping, tools, hooks, mcp_servers, plugins, otel, values } =
             lowered;
         let (keys, random) = (&routing.provider.api_keys, shared.clock().random());
         let firewall = guarding::firewall(&guard, keys, (&spec.environment, &spec.folder), random)?;
+        let telemetry = telemetry::find(&otel, &spec.environment, &routing, &shared, &notices);
         let places = Places::of(&keeping, &spec.environment, &spec.folder);
         Ok(Self {
             spec,
@@ -105,6 +109,7 @@ impl Project {
             holder: FileHolder::default(),
             elf: None,
             copy_of: None,
+            telemetry,
             notices,
             shared,
         })

@@ -40,7 +40,8 @@ use self::{
 pub use self::{discovery::Discovery, first::find_provider};
 use crate::{
     Folders as _, HostError, Project, Result, branch::current_branch, clock, guarding,
-    keeping::Begun, ledger::LateLedger, lowering::RoutingSettings, unused_settings,
+    keeping::Begun, ledger::LateLedger, lowering::RoutingSettings, telemetry::MeteredLedger,
+    unused_settings,
 };
 
 /// Milliseconds of a day.
@@ -330,7 +331,7 @@ fn options(
         zone: clock::zone,
         project: key,
         branch: Box::new(move || current_branch(&branch_folder, &firewall)),
-        ledger: Some(Arc::clone(&ledger) as _),
+        ledger: Some(MeteredLedger::of(project, Arc::clone(&ledger))),
         board: Some(ledger),
         said: warnings,
         memory: memory.map(|memory| -> Arc<dyn gnoma_engine::routing::Memory> { Arc::new(memory) }),

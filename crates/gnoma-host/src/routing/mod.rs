@@ -165,6 +165,11 @@ pub fn known<'a>(
     arms.map(|name| arms::known(settings, &catalogue, name).1).collect()
 }
 
+/// The price of a model as settings or the catalogue have it, if it is known.
+pub(crate) fn price_of(project: &Project, arm: &ModelRef) -> Option<Price> {
+    arms::known(&project.routing, &catalogue(project), arm).0
+}
+
 /// The known prices of the existing arms and of those that were used.
 #[must_use]
 pub fn prices(project: &Project, totals: &[Total]) -> Vec<(ModelRef, Price)> {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use gnoma_core::{
-    ErrorKind, ModelRef,
+    ErrorKind,
     ledger::{Amount, Ask, CallOrigin, Reserved, SettledCall, Total},
 };
 use gnoma_store::{SqliteLedger, calendar::DAY_MS};

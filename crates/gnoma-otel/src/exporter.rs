@@ -4,7 +4,7 @@ use std::{
     borrow::Cow,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -41,6 +41,9 @@ const FIRST_RETRY: Duration = Duration::from_secs(1);
 /// Most bytes that are read of an answer.
 const MAX_ANSWER_BYTES: usize = 1 << 16;
 
+/// What is wrong with a collector that takes a request and says nothing.
+const SILENT: &str = "it does not answer";
+
 /// Takes sentences for people; must not wait.
 type Say = Box<dyn Fn(&str) + Send + Sync>;
 
@@ -60,6 +63,8 @@ struct Sender {
     since_ns: u64,
     now_ns: fn() -> u64,
     is_full: Notify,
+    /// Spans of the request that the collector has not answered.
+    under_way: AtomicU64,
     say: Say,
     has_said: AtomicBool,
 }
@@ -82,6 +87,7 @@ impl Exporter {
             since_ns: now_ns(),
             now_ns,
             is_full: Notify::new(),
+            under_way: AtomicU64::new(0),
             say: Box::new(say),
             has_said: AtomicBool::new(false),
         });
@@ -118,10 +124,17 @@ impl Exporter {
     pub async fn finish(&self) {
         self.ending.send_replace(true);
         let mut task = std::mem::take(&mut *self.task.lock());
-        let _late = timeout(FLUSH_PATIENCE, task.join_next()).await;
-        let mut queue = self.sender.queue.lock();
-        let unsent = queue.len() as u64;
+        if timeout(FLUSH_PATIENCE, task.join_next()).await.is_ok() {
+            return;
+        }
+        drop(task);
+        let sender = &self.sender;
+        let mut queue = sender.queue.lock();
+        let unsent = queue.len() as u64 + sender.under_way.load(Ordering::Relaxed);
         queue.drop_spans(unsent);
+        drop(queue);
+        let url = sender.options.traces_url.as_ref().or(sender.options.metrics_url.as_ref());
+        url.into_iter().for_each(|url| sender.complain(url, SILENT));
     }
 }
 
@@ -154,7 +167,10 @@ impl Sender {
             }
             let count = spans.len() as u64;
             let body = encode::spans(self.options.format, &self.options.resource, &spans);
-            match self.deliver(url, &body.into(), ending).await {
+            self.under_way.store(count, Ordering::Relaxed);
+            let answer = self.deliver(url, &body.into(), ending).await;
+            self.under_way.store(0, Ordering::Relaxed);
+            match answer {
                 Answer::Accepted { rejected: 0, .. } => (),
                 Answer::Accepted { rejected, why } => {
                     self.queue.lock().drop_spans(rejected.min(count));
@@ -240,7 +256,7 @@ impl Sender {
         match timeout(self.options.timeout, answered).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(why)) => Answer::Later(why, None),
-            Err(_late) => Answer::Later("it does not answer".to_owned(), None),
+            Err(_late) => Answer::Later(SILENT.to_owned(), None),
         }
     }
 
@@ -330,7 +346,7 @@ mod tests {
             move |_| Reply::json(200, "{}").behind(&gate)
         })
         .unwrap();
-        let (exporter, _sentences) = exporter(&server.url());
+        let (exporter, sentences) = exporter(&server.url());
         let begun = Instant::now();
         (0..20_000).for_each(|number| exporter.send(span(number)));
         tokio::task::yield_now().await;
@@ -339,8 +355,8 @@ mod tests {
         let ending = Instant::now();
         exporter.finish().await;
         assert!(ending.elapsed() < FLUSH_PATIENCE * 2, "{:?}", ending.elapsed());
-        let sent = exporter.sender.queue.lock().len();
-        assert!(sent <= MAX_SPANS, "{sent}");
+        assert_eq!(exporter.dropped(), 20_000, "nothing has arrived");
+        assert!(sentences.lock()[0].ends_with("it does not answer"), "{sentences:?}");
     }
 
     #[tokio::test]

@@ -29,7 +29,7 @@ use gnoma_sandbox::{Readable, SCRUBBED, Strength, Support, launcher};
 use gnoma_tools::Trials;
 
 use crate::{
-    Folders as _, HostError, Project, Result, address_secrets,
+    Folders as _, HostError, Result, address_secrets,
     lowering::GuardSettings,
     places::{Places, resolve},
     reading,
@@ -53,10 +53,12 @@ pub fn privacy(settings: settings::Privacy) -> Privacy {
 ///
 /// # Errors
 /// The patterns of secrets in the settings cannot be used.
-pub(crate) fn strict_firewall(project: &Project) -> Result<Firewall> {
-    let keys = &project.routing.provider.api_keys;
-    let (environment, folder) = (project.environment(), &project.spec.folder);
-    let search = search(&project.guard, keys, environment, folder)?;
+pub(crate) fn strict_firewall(
+    settings: &GuardSettings,
+    keys: &BTreeMap<String, Secret<String>>,
+    (environment, folder): (&Environment, &Path),
+) -> Result<Firewall> {
+    let search = search(settings, keys, environment, folder)?;
     Ok(Firewall::new(FirewallOptions {
         scanner: search.scanner,
         policy: Policy::default(),

@@ -9,7 +9,10 @@ use gnoma_config::{
     Explained,
     settings::{HookSetting, McpServer, Sandbox, Tools},
 };
-use gnoma_core::protocol::{Environment, SessionSpec};
+use gnoma_core::{
+    protocol::{Environment, SessionSpec},
+    tool::CallSpans,
+};
 use gnoma_extend::{hooks::HookAgent, mcp::Glance};
 use gnoma_guard::firewall::Firewall;
 use gnoma_tools::FileHolder;
@@ -145,6 +148,11 @@ impl Project {
     #[must_use]
     pub fn explain(&self, key: &str) -> Option<&Explained> {
         self.values.iter().find(|value| value.key == key)
+    }
+
+    /// The spans of its sessions' calls, if telemetry is sent.
+    pub(crate) fn call_spans(&self) -> Option<Arc<dyn CallSpans>> {
+        self.telemetry.clone().map(|telemetry| telemetry as _)
     }
 
     /// Nothing is kept of its sessions.

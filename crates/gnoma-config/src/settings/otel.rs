@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use gnoma_core::Secret;
 
-use super::map;
 use crate::{layer::Merged, value::Value};
 
 /// Telemetry for an OpenTelemetry collector.
@@ -28,10 +27,12 @@ impl Otel {
             enabled: layers.is_on("otel.enabled"),
             endpoint: layers.text("otel.endpoint"),
             is_json: layers.text("otel.protocol").is_some_and(|name| name == "http/json"),
-            headers: map(layers, "otel.headers", |value| match value {
-                Value::Secret(value) => Some(value.clone()),
-                _ => None,
-            }),
+            headers: gnoma_core::sort::to_map(layers.table("otel.headers").filter_map(
+                |(name, value)| match value {
+                    Value::Secret(value) => Some((name.to_owned(), value.clone())),
+                    _ => None,
+                },
+            )),
             content: layers.is_on("otel.content"),
         }
     }

@@ -35,7 +35,11 @@ pub fn gather(project: &Project, doctor: &str, terminal: &str) -> Result<Vec<Rep
         ("configuration.toml", describe_settings(&project.values)),
         ("debug.log", log.as_deref().map_or_else(no_log, mask::reduce_log)),
     ];
-    let firewall = guarding::strict_firewall(project)?;
+    let firewall = {
+        let keys = &project.routing.provider.api_keys;
+        let places = (project.environment(), &*project.spec.folder);
+        guarding::strict_firewall(&project.guard, keys, places)?
+    };
     let home = project.environment().home();
     let clean = |text: String| {
         let text = mask::mask_addresses(&firewall.text(&text));

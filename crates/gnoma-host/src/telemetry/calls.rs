@@ -11,7 +11,10 @@ use gnoma_core::{
 };
 use gnoma_otel::{Attribute, Instrument, Span, SpanId, SpanKind, TraceId, Value};
 
-use super::{Telemetry, clean_name, nanoseconds};
+use super::{
+    content::clean_name,
+    process::{Telemetry, nanoseconds},
+};
 use crate::{Project, ledger::LateLedger};
 
 /// Most reservations that are remembered until they are settled.

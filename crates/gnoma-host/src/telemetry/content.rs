@@ -47,7 +47,7 @@ impl Redaction {
 }
 
 /// Returns a name without controls and of limited size.
-pub(crate) fn clean_name(name: &str) -> String {
+pub(super) fn clean_name(name: &str) -> String {
     let name = gnoma_core::cut::head(name, MAX_NAME_BYTES);
     name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

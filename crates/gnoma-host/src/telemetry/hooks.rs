@@ -5,7 +5,10 @@ use std::sync::Arc;
 use gnoma_extend::hooks::{HookRunReport, HookRuns};
 use gnoma_otel::{Span, SpanId, SpanKind, TraceId, Value};
 
-use super::{Telemetry, calls::error_type, nanoseconds};
+use super::{
+    calls::error_type,
+    process::{Telemetry, nanoseconds},
+};
 use crate::Project;
 
 impl Project {

@@ -11,16 +11,19 @@ use gnoma_core::{
     tool::unkept_trial_changes,
 };
 use gnoma_extend::mcp;
+use gnoma_guard::firewall::Firewall;
 use gnoma_otel::{Attribute, Instrument, Span, SpanContext, SpanEvent, SpanId, SpanKind, Value};
 
 use super::{
-    TRACEPARENT, Telemetry,
     calls::{arm_attributes, error_name, error_type, provider_name},
     content::{Redaction, result_text},
-    nanoseconds,
+    process::{Telemetry, nanoseconds},
     spans::SessionSpans,
 };
-use crate::Project;
+use crate::{Project, guarding};
+
+/// The variable that names the span of whatever started this program.
+const TRACEPARENT: &str = "TRACEPARENT";
 
 /// Calls and questions of a session that are open at once; more have no spans.
 const MAX_OPEN: usize = 64;
@@ -97,7 +100,7 @@ impl SessionTrace {
     /// Begins the spans of a session, if its project sends telemetry. Must be called within a runtime.
     pub(crate) fn open(project: &Arc<Project>, session: TracedSession) -> Option<Self> {
         let telemetry = Arc::clone(project.telemetry.as_ref()?);
-        let redaction = Redaction(project.telemetry_firewalls()?);
+        let redaction = Redaction([Arc::clone(&project.firewall), strict_firewall(project)?]);
         let remote = match &session.parent {
             Some((parent, child)) => {
                 telemetry.spans_of(parent.as_str())?.lock().call_or_above(&child.call)
@@ -457,6 +460,13 @@ impl Drop for SessionTrace {
         let now_ms = self.project.now_ms();
         self.close(now_ms);
     }
+}
+
+/// The firewall that lets no secret pass, whatever the settings allow.
+fn strict_firewall(project: &Project) -> Option<Arc<Firewall>> {
+    let keys = &project.routing.provider.api_keys;
+    let places = (project.environment(), &*project.spec.folder);
+    guarding::strict_firewall(&project.guard, keys, places).ok().map(Arc::new)
 }
 
 /// The lines at the end of a result, where gnoma says how a command ended; the last one first.

@@ -5,13 +5,10 @@
 
 use crate::{
     instrument::{InstrumentForm, Series},
-    options::Format,
+    options::{Format, SCHEMA_URL},
     span::{Attribute, Span, SpanEvent, SpanKind, Value},
     writer::{Field, Writer},
 };
-
-/// The GenAI conventions that names of spans, metrics and attributes follow; their repository has the text of each version.
-pub(crate) const SCHEMA_URL: &str = "https://opentelemetry.io/schemas/gen-ai/1.42.0";
 
 /// The instrumentation that the spans are of.
 const SCOPE: &str = "gnoma";

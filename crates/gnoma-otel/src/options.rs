@@ -8,10 +8,10 @@ use std::{borrow::Cow, fmt, time::Duration};
 
 use gnoma_core::Secret;
 
-use crate::{
-    encode::SCHEMA_URL,
-    span::{Attribute, Value, find_attribute},
-};
+use crate::span::{Attribute, Value, find_attribute};
+
+/// The GenAI conventions that names of spans, metrics and attributes follow; their repository has the text of each version.
+pub(crate) const SCHEMA_URL: &str = "https://opentelemetry.io/schemas/gen-ai/1.42.0";
 
 /// The collector on this machine, at its usual port.
 const DEFAULT_ENDPOINT: &str = "http://localhost:4318";

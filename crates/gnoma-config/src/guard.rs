@@ -65,19 +65,25 @@ pub(crate) fn filter(
 fn refused(layer: &Layer, below: &Merged, standing: FileTrust) -> BTreeSet<KeyPath> {
     let is_trusted = standing == FileTrust::Trusted;
     let refused = layer.iter().filter(|(path, entry)| {
-        let may_be_trusted = is_trusted && guard_of(path) != Guard::NeverMore;
+        let may_be_trusted =
+            is_trusted && !matches!(guard_of(path), Guard::NeverMore | Guard::Personal);
         !may_be_trusted && !is_allowed(path, entry, layer, below)
     });
     refused.map(|(path, _)| subject(path)).collect()
 }
 
 fn refusal(subject: &KeyPath, path: &KeyPath, standing: FileTrust, place: Place) -> Finding {
-    if guard_of(path) == Guard::NeverMore {
-        let message = "is ignored because it is more than you allow: a project can only lower it";
-        let finding = Finding::new(Severity::Warning, place, message).about(subject);
-        return finding.hint("set it in your own config.toml");
-    }
-    ignored(subject, reason(path), standing, place)
+    let message = match guard_of(path) {
+        Guard::NeverMore => {
+            "is ignored because it is more than you allow: a project can only lower it"
+        }
+        Guard::Personal => "is ignored because it is yours to decide: a project cannot set it",
+        Guard::Open | Guard::Trusted | Guard::NotLooser | Guard::OnlyDeny => {
+            return ignored(subject, reason(path), standing, place);
+        }
+    };
+    let finding = Finding::new(Severity::Warning, place, message).about(subject);
+    finding.hint("set it in your own config.toml")
 }
 
 /// Whether a limit would be higher than the one `below`; none below is the highest.
@@ -91,7 +97,7 @@ fn is_more(path: &KeyPath, entry: &Entry, below: &Merged) -> bool {
 fn is_allowed(path: &KeyPath, entry: &Entry, layer: &Layer, below: &Merged) -> bool {
     match guard_of(path) {
         Guard::Open => true,
-        Guard::Trusted => false,
+        Guard::Trusted | Guard::Personal => false,
         Guard::NeverMore => !is_more(path, entry, below),
         Guard::NotLooser => {
             let before = below.value_at(path).as_ref().and_then(mode);
@@ -108,7 +114,7 @@ fn is_allowed(path: &KeyPath, entry: &Entry, layer: &Layer, below: &Merged) -> b
 
 fn reason(path: &KeyPath) -> &'static str {
     match guard_of(path) {
-        Guard::Open | Guard::Trusted => {
+        Guard::Open | Guard::Trusted | Guard::Personal => {
             "because it could run a program, redirect traffic, spend money or weaken a protection"
         }
         Guard::NotLooser | Guard::NeverMore | Guard::OnlyDeny => {

@@ -4,10 +4,12 @@
 //! Only what the program uses today has a type. Everything else is checked by the schema and waits.
 
 mod arms;
+mod checkpoints;
 mod cli_agents;
 mod hooks;
 mod mcp;
 mod network;
+mod otel;
 mod plugins;
 mod protocol;
 mod router;
@@ -26,10 +28,12 @@ pub(crate) use self::rules::RULES;
 use self::section::Section;
 pub use self::{
     arms::{ArmSettings, RateLimits, Slm, SlmBackend},
+    checkpoints::Checkpoints,
     cli_agents::CliAgent,
     hooks::HookSetting,
     mcp::McpServer,
     network::Network,
+    otel::Otel,
     plugins::Plugins,
     protocol::Protocol,
     router::{Caps, Priority, Roles, Router, RouterMode, Strategy, Verify},
@@ -76,6 +80,8 @@ pub struct Settings {
     pub mcp_servers: Vec<McpServer>,
     /// Which plugins are loaded.
     pub plugins: Plugins,
+    /// Telemetry.
+    pub otel: Otel,
 }
 
 /// Who is asked, and how. The maps are by provider.
@@ -297,21 +303,6 @@ pub struct Session {
     pub folder: Option<String>,
 }
 
-/// Keeping of files, so that they can be brought back.
-#[derive(Clone, Debug)]
-pub struct Checkpoints {
-    /// They are.
-    pub enabled: bool,
-    /// Most bytes of all checkpoints.
-    pub max_size: u64,
-    /// Older ones go.
-    pub max_age: Duration,
-    /// Largest file that is kept, in bytes.
-    pub max_file: u64,
-    /// Largest file that version control ignores and that is kept all the same, in bytes.
-    pub ignored_max_file: u64,
-}
-
 impl Settings {
     pub(crate) fn from_layers(layers: &Merged) -> Self {
         Self {
@@ -335,13 +326,7 @@ impl Settings {
                 max_size: layers.bytes("session.max_size"),
                 folder: layers.text("session.folder"),
             },
-            checkpoints: Checkpoints {
-                enabled: layers.is_on("checkpoints.enabled"),
-                max_size: layers.bytes("checkpoints.max_size"),
-                max_age: layers.duration("checkpoints.max_age"),
-                max_file: layers.bytes("checkpoints.max_file"),
-                ignored_max_file: layers.bytes("checkpoints.ignored_max_file"),
-            },
+            checkpoints: Checkpoints::from_layers(layers),
             router: Router::from_layers(layers),
             rate_limits: tables(layers, "rate_limits", RateLimits::from_section),
             arms: tables(layers, "arms", ArmSettings::from_section),
@@ -351,6 +336,7 @@ impl Settings {
             hooks: hooks::all(layers),
             mcp_servers: mcp::all(layers),
             plugins: Plugins::from_layers(layers),
+            otel: Otel::from_layers(layers),
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ErrorKind, message::ModelRef, store::Stored};
+use crate::{ErrorKind, message::ModelRef, stop::StopReason, store::Stored};
 
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -159,12 +159,24 @@ pub struct SettledCall {
     pub failure: Option<ErrorKind>,
     /// Milliseconds until the first part of the answer; `None` if none came or it was not measured.
     pub first_part_ms: Option<u64>,
+    /// Milliseconds from its request to its end; `None` if that was not measured. The ledger does not keep it.
+    pub took_ms: Option<u64>,
+    /// Why the answer ended, if it did by itself. The ledger does not keep it.
+    pub stop: Option<StopReason>,
 }
 
 impl From<Amount> for SettledCall {
     /// Returns a call that succeeded at a known price, of which nothing else is known.
     fn from(amount: Amount) -> Self {
-        Self { amount, thinking: 0, is_priced: true, failure: None, first_part_ms: None }
+        Self {
+            amount,
+            thinking: 0,
+            is_priced: true,
+            failure: None,
+            first_part_ms: None,
+            took_ms: None,
+            stop: None,
+        }
     }
 }
 

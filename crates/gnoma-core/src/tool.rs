@@ -18,7 +18,7 @@ pub use self::{
     },
     editor::OpenFiles,
     label::{approval_question, tool_label},
-    port::{BoxFuture, Budget, Parent, Question, Spawner, ToolEvent, ToolSession},
+    port::{BoxFuture, Budget, CallSpans, Parent, Question, Spawner, ToolEvent, ToolSession},
 };
 use crate::{
     json::RawJson,
@@ -386,6 +386,8 @@ pub struct ToolCx {
     pub budget: Budget,
     /// The session; `None` where the tool runs without one.
     pub session: Option<Arc<dyn ToolSession>>,
+    /// The span of the call, as W3C Trace Context writes it, for what the tool starts; `None` without telemetry.
+    pub traceparent: Option<String>,
 }
 
 impl ToolCx {

@@ -68,6 +68,7 @@ pub(crate) fn hooks(
     let has_conditions = all.iter().any(|hook| hook.condition.is_some());
     let meets = has_conditions.then(|| conditions::judge(project, tools));
     let reach = HookReach { meets, ..reach(project) };
+    let runs = project.hook_runs(session);
     let session = HookSession {
         id: session.to_owned(),
         cwd: project.spec.folder.display().to_string(),
@@ -76,7 +77,7 @@ pub(crate) fn hooks(
         effort: effort(project.spec.overrides.thinking.or(project.routing.provider.thinking)),
         ..HookSession::default()
     };
-    Hooks::new(all, runner(project), reach, session, project.shared.hook_runs())
+    Hooks::new(all, runner(project), reach, session, runs)
 }
 
 /// What hooks reach that are no programs.

@@ -19,7 +19,7 @@ use gnoma_core::{
 };
 use gnoma_engine::GatePlace;
 use gnoma_guard::{
-    firewall::{self, AllowEntry, Allowed, Firewall, Policy},
+    firewall::{self, AllowEntry, Allowed, Firewall, FirewallOptions, Policy},
     permission::{self, Origin, Permissions, Rule},
     privacy::Privacy,
     secrets,
@@ -49,6 +49,24 @@ pub fn privacy(settings: settings::Privacy) -> Privacy {
     }
 }
 
+/// A firewall that lets no secret pass, whatever the settings allow.
+///
+/// # Errors
+/// The patterns of secrets in the settings cannot be used.
+pub(crate) fn strict_firewall(
+    settings: &GuardSettings,
+    keys: &BTreeMap<String, Secret<String>>,
+    (environment, folder): (&Environment, &Path),
+) -> Result<Firewall> {
+    let search = search(settings, keys, environment, folder)?;
+    Ok(Firewall::new(FirewallOptions {
+        scanner: search.scanner,
+        policy: Policy::default(),
+        allowed: Vec::new(),
+        first_placeholder: 1,
+    }))
+}
+
 /// Whether a variable is a provider's key: by name, and by value for one that the configuration takes a
 /// key from.
 pub(crate) fn is_key(provider: &settings::Provider, name: &str, value: &str) -> bool {
@@ -70,12 +88,7 @@ pub fn firewall(
     const PLACEHOLDER_BITS: u32 = 32;
     let Search { scanner, policy, allowed } = search(settings, keys, environment, folder)?;
     let first_placeholder = LEAST_NUMBER + (random >> (u64::BITS - PLACEHOLDER_BITS));
-    Ok(Arc::new(Firewall::new(firewall::FirewallOptions {
-        scanner,
-        policy,
-        allowed,
-        first_placeholder,
-    })))
+    Ok(Arc::new(Firewall::new(FirewallOptions { scanner, policy, allowed, first_placeholder })))
 }
 
 /// What is searched for, and what is done about it.

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use gnoma_config::{
     Explained, FileTrust, Loaded, Settings,
     settings::{
-        ArmSettings, Checkpoints, HookSetting, McpServer, Network, Permission, Privacy, Provider,
-        RateLimits, Router, SandboxSettings, Security, Session, Slm, Tools,
+        ArmSettings, Checkpoints, HookSetting, McpServer, Network, Otel, Permission, Privacy,
+        Provider, RateLimits, Router, SandboxSettings, Security, Session, Slm, Tools,
     },
 };
 
@@ -30,6 +30,8 @@ pub struct Lowered {
     pub mcp_servers: Vec<McpServer>,
     /// Which plugins are enabled.
     pub plugins: ProjectPlugins,
+    /// Telemetry.
+    pub otel: Otel,
     /// Every value with its origin, for people.
     pub values: Vec<Explained>,
 }
@@ -96,6 +98,7 @@ impl From<Loaded> for Lowered {
             hooks,
             mcp_servers,
             plugins,
+            otel,
             ..
         } = settings;
         let agents = Agents::of(cli_agents);
@@ -116,6 +119,7 @@ impl From<Loaded> for Lowered {
             hooks,
             mcp_servers,
             plugins: ProjectPlugins::wanted(plugins.enabled, plugins.disabled),
+            otel,
             values,
         }
     }

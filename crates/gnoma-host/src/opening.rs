@@ -112,6 +112,10 @@ impl Opener for Projects {
         Box::pin(async move { Ok(off_loop(move || sessions::delete(shared, spec, id)).await?) })
     }
 
+    fn finish(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.shared.finish_telemetry())
+    }
+
     fn now_ms(&self) -> i64 {
         self.shared.clock().now_ms()
     }

@@ -9,7 +9,10 @@ use gnoma_config::{
     Explained,
     settings::{HookSetting, McpServer, Sandbox, Tools},
 };
-use gnoma_core::protocol::{Environment, SessionSpec};
+use gnoma_core::{
+    protocol::{Environment, SessionSpec},
+    tool::CallSpans,
+};
 use gnoma_extend::{hooks::HookAgent, mcp::Glance};
 use gnoma_guard::firewall::Firewall;
 use gnoma_tools::FileHolder;
@@ -20,6 +23,7 @@ use crate::{
     places::Places,
     plugin_choice::ProjectPlugins,
     shared::Shared,
+    telemetry::{self, Telemetry},
     wire,
 };
 
@@ -56,6 +60,8 @@ pub struct Project {
     pub(crate) elf: Option<HookAgent>,
     /// The original of the copy in which the session works: trusted extensions come from there.
     pub(crate) copy_of: Option<Arc<SessionSpec>>,
+    /// Where spans and metrics of its sessions go, if the person wants that.
+    pub(crate) telemetry: Option<Arc<Telemetry>>,
     /// Where notices go.
     pub notices: Notices,
     /// What it shares with the other sessions of the process.
@@ -84,14 +90,24 @@ impl Project {
         notices: Notices,
         shared: Shared,
     ) -> Result<Self> {
-        let Lowered { mut routing, guard, keeping, tools, hooks, mcp_servers, plugins, values } =
-            lowered;
+        let Lowered {
+            mut routing,
+            guard,
+            keeping,
+            tools,
+            hooks,
+            mcp_servers,
+            plugins,
+            otel,
+            values,
+        } = lowered;
         if let Some(budget) = spec.overrides.budget_micro_usd {
             let cap = &mut routing.router.caps.session;
             *cap = Some(cap.map_or(budget, |own| own.min(budget)));
         }
         let (keys, random) = (&routing.provider.api_keys, shared.clock().random());
         let firewall = guarding::firewall(&guard, keys, (&spec.environment, &spec.folder), random)?;
+        let telemetry = telemetry::find(&otel, &spec.environment, &routing, &shared, &notices);
         let places = Places::of(&keeping, &spec.environment, &spec.folder);
         Ok(Self {
             spec,
@@ -109,6 +125,7 @@ impl Project {
             holder: FileHolder::default(),
             elf: None,
             copy_of: None,
+            telemetry,
             notices,
             shared,
         })
@@ -144,6 +161,11 @@ impl Project {
     #[must_use]
     pub fn explain(&self, key: &str) -> Option<&Explained> {
         self.values.iter().find(|value| value.key == key)
+    }
+
+    /// The spans of its sessions' calls, if telemetry is sent.
+    pub(crate) fn call_spans(&self) -> Option<Arc<dyn CallSpans>> {
+        self.telemetry.clone().map(|telemetry| telemetry as _)
     }
 
     /// Nothing is kept of its sessions.

@@ -6,13 +6,13 @@ use std::{
 };
 
 use crate::{
-    Folders as _, HostError, Project, Result, changes, changing, child,
-    debug_log::SessionLog,
-    export, extension_lists, extensions, facts, first_start,
+    Folders as _, HostError, Project, Result, changes, changing, child, export, extension_lists,
+    extensions, facts, first_start,
     isolation::{self, Isolated},
     keeping::{Begun, Kept},
     live::{Change, Changed, ChildOpening, Landing, Opened, Prepared, Services},
     mcp, memory,
+    observers::{ObservedSession, SessionObservers},
     off_loop::off_loop,
     past::Past,
     points, providers, resuming, rule, schedules, sessions, setting,
@@ -63,8 +63,8 @@ pub(crate) struct ProjectServices {
 }
 
 impl Services for ProjectServices {
-    fn debug_log(&self) -> Option<SessionLog> {
-        SessionLog::open(&self.project)
+    fn observers(&self, session: ObservedSession) -> SessionObservers {
+        SessionObservers::open(&self.project, session)
     }
 
     fn answer(&self, request: Request) -> BoxFuture<'static, Result<Reply, RequestError>> {

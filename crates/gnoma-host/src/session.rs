@@ -96,6 +96,7 @@ pub fn options_with(
         above: None,
         gauge: Arc::default(),
         spawner: None,
+        spans: project.call_spans(),
         held_to: None,
         forbidden: Arc::default(),
         ready: None,

@@ -20,7 +20,8 @@ use gnoma_store::{
 };
 
 use crate::{
-    Notices, clock::Clock, driven::Driver, ledger::LateLedger, model_list::ModelList, wire,
+    Notices, clock::Clock, driven::Driver, ledger::LateLedger, model_list::ModelList,
+    telemetry::Telemetry, wire,
 };
 
 /// Connections, providers, what is kept and what is spent, for all sessions of a process. Clones are the same.
@@ -46,6 +47,8 @@ struct Resources {
     ledgers: Mutex<HashMap<PathBuf, Weak<LateLedger>>>,
     /// The databases of sessions, by file.
     stores: Slots<PathBuf, OpenDatabase>,
+    /// Telemetry, by where it goes.
+    telemetry: Mutex<Vec<Arc<Telemetry>>>,
     /// How hooks ran last.
     hook_runs: HookRuns,
     /// Who keeps the files of workspaces.
@@ -114,6 +117,27 @@ impl Shared {
     /// How hooks ran last, in whichever session: one that continues with another model is a new one here.
     pub(crate) fn hook_runs(&self) -> HookRuns {
         self.0.hook_runs.clone()
+    }
+
+    /// The telemetry that is meant; it is made if there is none yet. A process has few: one for each collector.
+    pub(crate) fn telemetry(
+        &self,
+        is_meant: impl Fn(&Telemetry) -> bool,
+        make: impl FnOnce() -> Telemetry,
+    ) -> Arc<Telemetry> {
+        let mut all = self.0.telemetry.lock();
+        if let Some(known) = all.iter().find(|known| is_meant(known)) {
+            return Arc::clone(known);
+        }
+        let made = Arc::new(make());
+        all.push(Arc::clone(&made));
+        made
+    }
+
+    /// Sends the telemetry that was not sent yet, within a second.
+    pub(crate) async fn finish_telemetry(&self) {
+        let all = self.0.telemetry.lock().clone();
+        futures_util::future::join_all(all.iter().map(|telemetry| telemetry.finish())).await;
     }
 
     /// The editor that all sessions of the process are seen in.

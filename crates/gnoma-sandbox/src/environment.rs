@@ -123,6 +123,13 @@ pub(crate) fn of_command(
     variables
 }
 
+/// Names the span that the command is a part of.
+pub(crate) fn set_span(variables: &mut Vec<Variable>, policy: &crate::Policy) {
+    if let Some(span) = &policy.traceparent {
+        set(variables, "TRACEPARENT", span);
+    }
+}
+
 /// Variables that name folders of the machine for files that need not last.
 const TEMPORARY: [&str; 4] = ["TMPDIR", "TMP", "TEMP", "XDG_RUNTIME_DIR"];
 

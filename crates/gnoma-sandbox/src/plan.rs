@@ -75,6 +75,9 @@ impl LaunchPlan {
         if let Some(umask) = policy.umask {
             list.add("umask", umask.to_string());
         }
+        if let Some(span) = &policy.traceparent {
+            list.add("span", span);
+        }
         list.0.push(END.into());
         list.0
     }
@@ -124,6 +127,7 @@ impl LaunchPlan {
             "bare" => policy.bare_repository = is_on(&value),
             "processes" => policy.limits = CommandLimits { processes: number(&value)? },
             "umask" => policy.umask = Some(number(&value)?),
+            "span" => policy.traceparent = Some(value.to_string_lossy().into_owned()),
             _ => return Err(Unreadable(format!("`{}` is not part of a plan", show(key)))),
         }
         Ok(())
@@ -238,13 +242,14 @@ mod tests {
             scrub in vec("[ -~]{0,8}", 0..4),
             processes: u32,
             umask: Option<u32>,
+            spans in vec("[ -~]{0,8}", 0..2),
         ) -> LaunchPlan {
             let temporary = temporary.into_iter().next();
             let limits = CommandLimits { processes };
             let policy = Policy {
                 writable, protected, readable, exact, sealed, absent, shows_machine, devices, network, loopback, alone,
                 overlays, local_sockets, temporary, shown_temporary, scrub, git_hardening, bare_repository, limits,
-                umask,
+                umask, traceparent: spans.into_iter().next(),
             };
             LaunchPlan { owner, session, policy }
         }

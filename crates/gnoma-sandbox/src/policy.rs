@@ -61,6 +61,8 @@ pub struct Policy {
     pub limits: CommandLimits,
     /// Permission bits that files it makes do not get; `None` keeps those of whoever starts it.
     pub umask: Option<u32>,
+    /// The span that the command is a part of, as W3C Trace Context writes it, for the variable `TRACEPARENT`.
+    pub traceparent: Option<String>,
 }
 
 impl Default for Policy {
@@ -86,6 +88,7 @@ impl Default for Policy {
             bare_repository: false,
             limits: CommandLimits::default(),
             umask: None,
+            traceparent: None,
         }
     }
 }

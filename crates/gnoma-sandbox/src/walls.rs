@@ -133,11 +133,12 @@ impl Walls {
         let profile: OsString = crate::seatbelt::profile(policy).into();
         command.arg("-p").arg(profile).arg(program).args(args);
         let variables = self.environment.clone().unwrap_or_else(|| std::env::vars_os().collect());
-        let variables = crate::environment::of_command(
+        let mut variables = crate::environment::of_command(
             variables.into_iter(),
             &policy.scrub,
             crate::environment::GitHardening::of(policy),
         );
+        crate::environment::set_span(&mut variables, policy);
         command.env_clear().envs(variables);
         if let Some(umask) = policy.umask {
             crate::set_umask(&mut command, umask);

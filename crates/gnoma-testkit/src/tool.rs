@@ -202,6 +202,7 @@ mod tests {
             stores_large_results: false,
             budget: Default::default(),
             session: None,
+            traceparent: None,
         };
         let slow = FakeTool::new("t", Access::Read, |_| ToolOutcome::done("ok"))
             .after(Duration::from_secs(1));

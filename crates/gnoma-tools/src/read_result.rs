@@ -244,6 +244,7 @@ mod tests {
             stores_large_results: false,
             budget: Default::default(),
             session: None,
+            traceparent: None,
         };
         tool.run(ToolCall::new(CallId::new("c"), NAME, arguments), cx).await
     }

@@ -12,7 +12,8 @@ it → `.gnoma/config.toml` of the project → environment → flags. `gnoma con
 
 `${VAR}` and `${VAR:-default}` in values are replaced from the environment. `*` stands for a name of your choice. Keys marked ⚿ can run
 programs, redirect traffic, spend money or weaken a protection: in a project's file they have no effect until you run `gnoma trust`.
-Keys marked ↓ can only be lowered there, trusted or not. Keys marked \"not used yet\" are checked but have no effect.
+Keys marked ↓ can only be lowered there, and keys marked ⊘ are ignored there, trusted or not. Keys marked \"not used yet\" are checked but have
+no effect.
 
 gnoma uses the proxies in `HTTPS_PROXY`, `HTTP_PROXY` and `ALL_PROXY`, except for the hosts in `NO_PROXY` and for servers on this
 machine; it names a variable that is no address, and does not use it. `SSL_CERT_FILE` (a whole path) sets `network.ca_file`, unless it is not a readable PEM file.
@@ -28,6 +29,7 @@ fn page() -> String {
         let guard = match row.guard {
             Guard::Open => "",
             Guard::NeverMore => "↓",
+            Guard::Personal => "⊘",
             Guard::Trusted | Guard::NotLooser | Guard::OnlyDeny => "⚿",
         };
         let meaning = row.doc.replace('|', "\\|");

@@ -6,8 +6,13 @@ use super::{
     form::{AGENT, ARM, ARMS, COMMAND, GLOB, HOURS, MODEL, POOL, SHARE, THINKING},
     kind::Kind::{self, Bool, Bytes, Form, Forms, List, Secret, Text, Url, Verbatim, Word, Words},
     row::{
-        Guard::{NeverMore, NotLooser, OnlyDeny, Trusted},
+        Guard::{NeverMore, NotLooser, OnlyDeny, Personal, Trusted},
         Row,
+    },
+    words::{
+        ACTIONS, COMPACTIONS, DAYS, EFFORTS, HOOK_EVENTS, MAX_ATTEMPTS, MAX_SECONDS, MODES,
+        NETWORK, OTEL_PROTOCOLS, PRIORITIES, PROTOCOLS, SAFELIST, SANDBOX, SLM_BACKENDS,
+        STRATEGIES, TASKS, VERIFIERS,
     },
 };
 use crate::value::Value;
@@ -51,73 +56,6 @@ const fn word(text: &'static str) -> Value {
 
 const NO: fn() -> Value = || Value::Bool(false);
 const YES: fn() -> Value = || Value::Bool(true);
-
-/// Wires that a custom endpoint can speak; `settings::Protocol` has the same names.
-pub(crate) const PROTOCOLS: [&str; 7] =
-    ["mistral", "anthropic", "openai", "responses", "google", "ollama", "compatible"];
-/// How hard a model can be told to think; `gnoma_core::Effort` has the same names.
-pub(crate) const EFFORTS: [&str; 4] = ["none", "low", "medium", "high"];
-const ACTIONS: [&str; 4] = ["redact", "block", "warn", "allow"];
-/// `auto` uses what the system offers, `required` runs no command without all of it.
-const SANDBOX: [&str; 3] = ["auto", "required", "off"];
-/// `asked`: commands that a person or rule allowed and that use it.
-const NETWORK: [&str; 3] = ["never", "asked", "always"];
-/// Names of `gnoma_core::PermissionMode`.
-pub(super) const MODES: [&str; 6] = ["default", "accept_edits", "auto", "plan", "deny", "bypass"];
-
-/// Types of tasks, as the classifier names them.
-const TASKS: [&str; 10] = [
-    "boilerplate",
-    "generation",
-    "refactor",
-    "review",
-    "unit_test",
-    "planning",
-    "orchestration",
-    "security_review",
-    "debug",
-    "explain",
-];
-/// Names of `settings::Weekday`.
-pub(super) const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
-/// Names of `settings::Compaction`.
-const COMPACTIONS: [&str; 3] = ["full", "summarize", "truncate"];
-const PRIORITIES: [&str; 4] = ["low", "normal", "high", "critical"];
-const STRATEGIES: [&str; 5] = ["auto", "single", "cascade", "ensemble", "synthesis"];
-/// `auto`: the project's checks where there are any, else a reviewer.
-const VERIFIERS: [&str; 4] = ["auto", "checks", "reviewer", "off"];
-/// More attempts at one task than this help nobody.
-const MAX_ATTEMPTS: i64 = 10;
-/// An answer that takes longer than a day is none.
-const MAX_SECONDS: i64 = 86_400;
-
-/// The built-in themes of the terminal. Older files name others, which mean the first.
-pub const THEMES: [&str; 6] = ["gnoma", "terminal", "forest", "ember", "mono", "clear"];
-const HOOK_EVENTS: [&str; 15] = [
-    "session_start",
-    "session_end",
-    "user_prompt_submit",
-    "pre_tool_use",
-    "post_tool_use",
-    "post_tool_use_failure",
-    "permission_request",
-    "permission_denied",
-    "pre_compact",
-    "post_compact",
-    "stop",
-    "notification",
-    "model_switch",
-    "subagent_start",
-    "subagent_stop",
-];
-const SLM_BACKENDS: [&str; 6] =
-    ["auto", "ollama", "llamacpp", "llamafile", "openaicompat", "disabled"];
-const SAFELIST: [Cow<'static, str>; 4] = [
-    Cow::Borrowed("uuid"),
-    Cow::Borrowed("sha_hex"),
-    Cow::Borrowed("iso8601"),
-    Cow::Borrowed("url"),
-];
 
 /// All known keys.
 pub static ROWS: &[Row] = &[
@@ -493,6 +431,20 @@ pub static ROWS: &[Row] = &[
         .guarded(Trusted),
     Row::new("plugins.enabled", List, "the only plugins loaded").guarded(Trusted),
     Row::new("plugins.disabled", List, "plugins not loaded").guarded(Trusted),
+    // Telemetry
+    Row::new("otel.enabled", Bool, "spans and metrics go to an OpenTelemetry collector (docs/telemetry.md)")
+        .or(NO)
+        .guarded(Personal),
+    Row::new("otel.endpoint", Url, "address of the collector, to which `/v1/traces` and `/v1/metrics` are added")
+        .or(|| word("http://localhost:4318"))
+        .guarded(Personal),
+    Row::new("otel.protocol", Word(&OTEL_PROTOCOLS), "how messages to the collector are written")
+        .or(|| word("http/protobuf"))
+        .guarded(Personal),
+    Row::new("otel.headers.*", Secret, "sent with each request to the collector").guarded(Personal),
+    Row::new("otel.content", Bool, "spans have messages, arguments and results, without secrets")
+        .or(NO)
+        .guarded(Personal),
     // Terminal
     Row::new("tui.theme", Text, "colours").or(|| word("gnoma")),
     Row::new("tui.vim", Bool, "vim keys").or(NO),

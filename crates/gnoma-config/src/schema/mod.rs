@@ -11,12 +11,14 @@ mod keys;
 mod kind;
 mod lookup;
 mod row;
+mod words;
 
 pub use self::{
     form::Form,
-    keys::{ROWS, THEMES},
+    keys::ROWS,
     kind::{Kind, wrong_address},
     row::{Guard, Row},
+    words::THEMES,
 };
 pub(crate) use self::{
     kind::Refusal,
@@ -53,11 +55,12 @@ mod tests {
 
     #[test]
     fn word_lists_agree_with_the_types_they_stand_for() {
-        assert_eq!(keys::MODES, PermissionMode::ALL.map(PermissionMode::name));
-        assert_eq!(keys::DAYS, Weekday::ALL.map(Weekday::name));
-        assert_eq!(keys::PROTOCOLS, Protocol::ALL.map(Protocol::name));
-        for (effort, name) in
-            [Effort::None, Effort::Low, Effort::Medium, Effort::High].into_iter().zip(keys::EFFORTS)
+        assert_eq!(words::MODES, PermissionMode::ALL.map(PermissionMode::name));
+        assert_eq!(words::DAYS, Weekday::ALL.map(Weekday::name));
+        assert_eq!(words::PROTOCOLS, Protocol::ALL.map(Protocol::name));
+        for (effort, name) in [Effort::None, Effort::Low, Effort::Medium, Effort::High]
+            .into_iter()
+            .zip(words::EFFORTS)
         {
             assert_eq!(format!("{effort:?}").to_lowercase(), name);
         }

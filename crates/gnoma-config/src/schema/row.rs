@@ -16,6 +16,8 @@ pub enum Guard {
     NeverMore,
     /// Add entries that refuse, not entries that allow (`permission.rules`).
     OnlyDeny,
+    /// Not set it, trusted or not: it is about the person (`otel`).
+    Personal,
 }
 
 /// One known key.

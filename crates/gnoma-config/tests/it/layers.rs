@@ -35,6 +35,10 @@ fn without_any_file_everything_has_its_built_in_value() {
     checkpoints.max_size = 4294967296  # default
     network.connect_timeout = "10s"  # default
     network.idle_timeout = "5m"  # default
+    otel.content = false  # default
+    otel.enabled = false  # default
+    otel.endpoint = "http://localhost:4318"  # default
+    otel.protocol = "http/protobuf"  # default
     permission.confirm_bypass = false  # default
     permission.mode = "auto"  # default
     privacy.incognito = false  # default
@@ -89,6 +93,10 @@ fn every_layer_is_named_where_it_set_a_value() {
     checkpoints.max_size = 4294967296  # default
     network.connect_timeout = "10s"  # default
     network.idle_timeout = "5m"  # default
+    otel.content = false  # default
+    otel.enabled = false  # default
+    otel.endpoint = "http://localhost:4318"  # default
+    otel.protocol = "http/protobuf"  # default
     permission.confirm_bypass = false  # default
     permission.mode = "plan"  # flag: command line, permission.mode
     privacy.incognito = false  # default

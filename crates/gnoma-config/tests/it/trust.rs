@@ -196,3 +196,19 @@ fn the_store_is_private_and_a_writable_one_is_not_believed() {
     assert!(matches!(Store::open(&home.sources.state_dir), Err(TrustError::Exposed { .. })));
     assert_eq!(home.load().project, Some(FileTrust::Unknown));
 }
+
+#[test]
+fn personal_keys_of_a_project_are_ignored_though_it_is_trusted() {
+    let personal: Vec<_> = ROWS.iter().filter(|row| row.guard == Guard::Personal).collect();
+    assert!(personal.len() > 3);
+    for row in personal {
+        let line = line_that_sets(row.path, row.kind);
+        for home in [Home::new().project(&line), Home::new().project(&line).trusted()] {
+            let loaded = home.load();
+            let came_through = loaded.values.iter().any(|value| value.origin == Origin::Project);
+            assert!(!came_through, "{line}");
+            let said = loaded.findings[0].to_string();
+            assert!(said.contains("a project cannot set it"), "{said}");
+        }
+    }
+}

@@ -108,3 +108,9 @@ pub trait Spawner: Send + Sync {
         link: ChildLink,
     ) -> BoxFuture<'static, Result<ChildResult, SpawnError>>;
 }
+
+/// Knows the spans of calls, where there is telemetry.
+pub trait CallSpans: Send + Sync {
+    /// Returns the span of a call of a session, as W3C Trace Context writes it.
+    fn traceparent(&self, session: &str, call: &CallId) -> Option<String>;
+}

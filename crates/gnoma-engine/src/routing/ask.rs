@@ -173,7 +173,8 @@ impl Drop for UnderWay<'_> {
         routes.abandoned(&left.arm);
         // Settled at once: other sessions have the room that is left over.
         if let Some(mut hold) = left.hold.take() {
-            let call = routes.settled_call(&left.arm, &left.meter, self.first);
+            let call =
+                routes.settled_call(&left.arm, &left.meter, self.first, self.began.elapsed());
             hold.sent(routes.now_ms(), call);
         }
         self.account.dropped.calls().push(left);
@@ -212,7 +213,7 @@ impl Account {
         if heard.is_err() {
             meter.time_out();
         }
-        let settled = self.routes.settled_call(arm, &meter, heard_first);
+        let settled = self.routes.settled_call(arm, &meter, heard_first, whole);
         let _late = timeout_at(deadline, self.settle(hold, settled)).await;
         let failed = match heard {
             Ok(Ok(())) => {

@@ -5,7 +5,7 @@
 //! exceed a cap. Reported numbers are never changed: those that the bytes of the call cannot explain are not believed,
 //! and gnoma's own count takes their place.
 
-use gnoma_core::{ErrorKind, StreamEvent, Usage};
+use gnoma_core::{ErrorKind, StopReason, StreamEvent, Usage};
 
 use crate::{arm::Arm, context::Wire, tokens};
 
@@ -31,6 +31,8 @@ pub(crate) struct Meter {
     is_refused: bool,
     /// The error that ended the call.
     failure: Option<ErrorKind>,
+    /// Why the answer ended.
+    stop: Option<StopReason>,
     /// The answer is that of another program's agent.
     is_of_agent: bool,
 }
@@ -60,6 +62,9 @@ impl Meter {
         let is_of_answer =
             !matches!(event, StreamEvent::RateLimits { .. } | StreamEvent::Adapted { .. });
         self.is_heard |= is_of_answer;
+        if let StreamEvent::Stop(stop) = event {
+            self.stop = Some(*stop);
+        }
         match event {
             StreamEvent::Usage(usage) if self.doubts(usage) => self.is_disbelieved = true,
             StreamEvent::Usage(usage) => {
@@ -103,6 +108,11 @@ impl Meter {
         self.failure
     }
 
+    /// Why the answer ended, if it ended by itself.
+    pub(crate) fn stop(&self) -> Option<StopReason> {
+        self.stop
+    }
+
     /// Tokens that the provider told.
     pub(crate) fn reported(&self) -> Option<Usage> {
         self.told
@@ -125,8 +135,6 @@ impl Meter {
 
 #[cfg(test)]
 mod tests {
-    use gnoma_core::StopReason;
-
     use super::*;
 
     const PROMPT: u64 = 100;

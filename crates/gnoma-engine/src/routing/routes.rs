@@ -335,12 +335,14 @@ impl Routes {
         Box::pin(async move { board.exchange(exchange).await })
     }
 
-    /// Returns a call of the arm as the ledger settles it. `first_part`: the time until the first part of the answer.
+    /// Returns a call of the arm as the ledger settles it. `first_part`: the time until the first part of the answer;
+    /// `whole`: until its end.
     pub(crate) fn settled_call(
         &self,
         arm: &Arm,
         meter: &Meter,
         first_part: Option<Duration>,
+        whole: Duration,
     ) -> SettledCall {
         let usage = meter.all();
         SettledCall {
@@ -348,7 +350,9 @@ impl Routes {
             thinking: usage.reasoning,
             is_priced: arm.price.is_some() || usage.total() == 0,
             failure: meter.failure(),
-            first_part_ms: first_part.and_then(|time| u64::try_from(time.as_millis()).ok()),
+            first_part_ms: first_part.and_then(milliseconds),
+            took_ms: milliseconds(whole),
+            stop: meter.stop(),
         }
     }
 
@@ -470,4 +474,8 @@ impl Routes {
             }
         }))
     }
+}
+
+fn milliseconds(time: Duration) -> Option<u64> {
+    u64::try_from(time.as_millis()).ok()
 }

@@ -6,7 +6,7 @@ use gnoma_core::{
     Command, Event, Message, ThinkingMode, Tool,
     lifecycle::Lifecycle,
     session::PermissionMode,
-    tool::{Spawner, Tier},
+    tool::{CallSpans, Spawner, Tier},
 };
 use gnoma_guard::{firewall::Firewall, permission::Permissions};
 use gnoma_router::pool::Scope;
@@ -61,6 +61,8 @@ pub struct Options {
     pub gauge: Arc<Gauge>,
     /// Who can start other sessions for its tools.
     pub spawner: Option<Arc<dyn Spawner>>,
+    /// The spans of calls, if there is telemetry.
+    pub spans: Option<Arc<dyn CallSpans>>,
     /// What people added: hooks, commands, skills.
     pub lifecycle: Option<Arc<dyn Lifecycle>>,
     /// The tools, by name or rule, that its calls may use; `None` means all that it has.

@@ -50,12 +50,12 @@ impl Session {
     /// Returns the usage to report.
     pub(super) fn settle_rest(&mut self) -> Vec<Share> {
         let mut rest = Vec::new();
-        if let Some(Call { arm, meter, shares, first, .. }) = self.spending.call.take() {
+        if let Some(Call { arm, meter, shares, since, first, .. }) = self.spending.call.take() {
             match shares {
                 Some(shares) => rest.extend(shares.take()),
                 None => {
                     let hold = self.spending.hold.take();
-                    self.settle(&arm, hold, &meter, first);
+                    self.settle(&arm, hold, &meter, (first, since.elapsed()));
                     rest.extend(Share::of(&arm, &meter));
                 }
             }
@@ -69,12 +69,18 @@ impl Session {
         rest
     }
 
-    /// Settles a call with what it took. `first`: the time until the first part of its answer.
-    fn settle(&mut self, arm: &Arm, hold: Option<Hold>, meter: &Meter, first: Option<Duration>) {
+    /// Settles a call with what it took, with the times until the first part and the end of its answer.
+    fn settle(
+        &mut self,
+        arm: &Arm,
+        hold: Option<Hold>,
+        meter: &Meter,
+        (first, whole): (Option<Duration>, Duration),
+    ) {
         let routes = &self.router.routes;
         let Some(ledger) = routes.ledger().cloned() else { return };
         let at_ms = routes.now_ms();
-        let call = routes.settled_call(arm, meter, first);
+        let call = routes.settled_call(arm, meter, first, whole);
         if let Some(hold) = hold {
             return self.spending.settle_in_time(commit(hold, at_ms, call));
         }
@@ -135,7 +141,8 @@ impl Session {
 
     /// Tokens of a call were reported.
     pub(super) async fn count(&mut self, usage: Usage) -> Result<(), Gone> {
-        let Some(Call { arm, shares, meter, messages, first, .. }) = self.spending.call.take()
+        let Some(Call { arm, shares, meter, messages, since, first, .. }) =
+            self.spending.call.take()
         else {
             return Ok(());
         };
@@ -151,7 +158,7 @@ impl Session {
         self.prompts.gauge.with_cache(|cache| cache.told(usage, arm.price));
         self.router.warm.insert(name.clone(), Warm { tokens: usage.total(), at_ms });
         let hold = self.spending.hold.take();
-        self.settle(&arm, hold, &meter, first);
+        self.settle(&arm, hold, &meter, (first, since.elapsed()));
         self.tell_costs(Share::of(&arm, &meter)).await?;
         self.tell_context().await
     }

@@ -15,8 +15,8 @@ use gnoma_core::{
     session::{NoticeLevel, PermissionAnswer},
     task::boxed,
     tool::{
-        BoxFuture, ChildLink, ChildResult, ChildTask, Parent, Question, SpawnError, Spawner,
-        ToolEvent, ToolSession,
+        BoxFuture, CallSpans, ChildLink, ChildResult, ChildTask, Parent, Question, SpawnError,
+        Spawner, ToolEvent, ToolSession,
     },
 };
 use gnoma_router::pool::Scope;
@@ -90,6 +90,8 @@ pub(super) struct Starts {
     pub(super) rights: Rights,
     /// Reports of the end of sessions that nobody waits for any more. Dropping it stops them.
     pub(super) telling: Arc<Mutex<JoinSet<()>>>,
+    /// The spans of calls.
+    pub(super) spans: Option<Arc<dyn CallSpans>>,
 }
 
 impl Starts {
@@ -266,6 +268,12 @@ impl PendingRequests {
     pub(super) fn telling(&self) -> JoinSet<()> {
         let telling = &self.port.starts.telling;
         std::mem::take(&mut *telling.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The span of a call, where there is telemetry.
+    pub(super) fn traceparent(&self, call: &CallId) -> Option<String> {
+        let Port { starts, scope, .. } = &*self.port;
+        starts.spans.as_ref()?.traceparent(scope.session(), call)
     }
 
     /// What tools of the turn are given.

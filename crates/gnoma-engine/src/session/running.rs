@@ -91,7 +91,12 @@ impl Session {
         let large_results = self.persistence.large_results.clone().zip(reader);
         self.pending.in_turn(&self.router.scope);
         let grant_machine = grant.machine;
-        let cx = ToolCx { grant, stores_large_results: large_results.is_some(), ..self.tool_cx() };
+        let cx = ToolCx {
+            grant,
+            stores_large_results: large_results.is_some(),
+            traceparent: self.pending.traceparent(&written.id),
+            ..self.tool_cx()
+        };
         let large_results = large_results.filter(|_| tool.spec().kind != ToolKind::ReadsResults);
         let hides = (!call.used().is_empty()).then(|| Arc::clone(&self.firewall));
         // What it shows of other programs may be spelled so that only known secrets are found in it.

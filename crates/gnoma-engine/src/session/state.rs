@@ -164,7 +164,7 @@ impl Session {
         let Options { id, place, tools, routes, system, mode, permissions, .. } = options;
         let Options { firewall, interactive, limits, history, keeping, .. } = options;
         let Options { scope, above, spawner, measured, gauge, lifecycle, held_to, .. } = options;
-        let Options { shape, thinking, forbidden, ready, .. } = options;
+        let Options { shape, thinking, forbidden, ready, spans, .. } = options;
         let is_child = above.is_some();
         let mut prompts = Prompts { make: system, made: HashMap::new(), example: None, gauge };
         let rights = Rights::new(mode, permissions, above);
@@ -180,6 +180,7 @@ impl Session {
             lifecycle: lifecycle.clone(),
             rights: rights.clone(),
             telling: Arc::default(),
+            spans,
         };
         let pending = PendingRequests::new(starts, Arc::clone(&router.scope));
         let added = Additions::new(lifecycle);
@@ -232,6 +233,7 @@ impl Session {
                 && self.persistence.large_results.is_some(),
             budget: self.budget(),
             session: Some(self.pending.port()),
+            traceparent: None,
         }
     }
 }

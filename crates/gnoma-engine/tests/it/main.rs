@@ -146,6 +146,7 @@ fn options(
         above: None,
         gauge: Default::default(),
         spawner: None,
+        spans: None,
         lifecycle: None,
         held_to: None,
         forbidden: Arc::default(),

@@ -202,6 +202,7 @@ fn spawn_arms<const N: usize>(
         above: None,
         gauge: Default::default(),
         spawner: None,
+        spans: None,
         lifecycle: None,
         held_to: None,
         forbidden: Arc::default(),

@@ -31,5 +31,5 @@ pub use self::{
     reach::HookReach,
     restrictions::Restrictions,
     run::{HookRunner, HookWalls},
-    set::{HookLook, HookRuns, Hooks},
+    set::{HookLook, HookRunReport, HookRuns, Hooks},
 };

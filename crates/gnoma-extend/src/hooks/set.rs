@@ -2,6 +2,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
+    fmt,
     path::PathBuf,
     sync::{
         Arc,
@@ -41,8 +42,33 @@ const NO_TRANSCRIPT: &str = "/dev/null";
 const MAX_RUNS: usize = 1_000;
 
 /// How hooks ran last: the milliseconds, and the end in words. Clones are the same, so that it outlives a session.
-#[derive(Clone, Debug, Default)]
-pub struct HookRuns(Arc<Mutex<HashMap<RunKey, (u64, String)>>>);
+#[derive(Clone, Default)]
+pub struct HookRuns {
+    runs: Arc<Mutex<HashMap<RunKey, (u64, String)>>>,
+    report: Option<HookReporter>,
+}
+
+/// Takes the run of a hook; must not wait.
+type HookReporter = Arc<dyn Fn(&HookRunReport<'_>) + Send + Sync>;
+
+/// A run of a hook that is over, without anything that it wrote.
+#[derive(Clone, Copy, Debug)]
+pub struct HookRunReport<'a> {
+    /// The event that it ran at, as it was written.
+    pub event: &'a str,
+    /// How long it ran.
+    pub took_ms: u64,
+    /// The exit code of a program.
+    pub exit_code: Option<i32>,
+    /// `timeout` or `hook_error` if it did not run to its end.
+    pub error: Option<&'static str>,
+}
+
+impl fmt::Debug for HookRuns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("HookRuns").field(&self.runs).finish()
+    }
+}
 
 /// The event, what is done, and where that was written.
 type RunKey = (String, String, PathBuf);
@@ -52,15 +78,31 @@ impl HookRuns {
         (hook.event.clone(), hook.shown(), hook.origin.clone())
     }
 
+    /// The same, with each run reported from now on.
+    #[must_use]
+    pub fn reported_to(self, report: impl Fn(&HookRunReport<'_>) + Send + Sync + 'static) -> Self {
+        Self { report: Some(Arc::new(report)), ..self }
+    }
+
+    fn report(&self, hook: &Hook, took_ms: u64, end: &HookEnd) {
+        let Some(report) = &self.report else { return };
+        let (exit_code, error) = match end {
+            HookEnd::Code(code) => (Some(*code).filter(|_| hook.kind == HookKind::Command), None),
+            HookEnd::TimedOut => (None, Some("timeout")),
+            HookEnd::Failed(_) => (None, Some("hook_error")),
+        };
+        report(&HookRunReport { event: &hook.event, took_ms, exit_code, error });
+    }
+
     fn put(&self, hook: &Hook, ran: (u64, String)) {
-        let (mut runs, key) = (self.0.lock(), Self::key(hook));
+        let (mut runs, key) = (self.runs.lock(), Self::key(hook));
         if runs.len() < MAX_RUNS || runs.contains_key(&key) {
             runs.insert(key, ran);
         }
     }
 
     fn of(&self, hook: &Hook) -> Option<(u64, String)> {
-        self.0.lock().get(&Self::key(hook)).cloned()
+        self.runs.lock().get(&Self::key(hook)).cloned()
     }
 }
 
@@ -301,6 +343,7 @@ async fn one(
         HookEnd::TimedOut => "timed out".to_owned(),
         HookEnd::Failed(why) => why.clone(),
     };
+    last.report(&hook, took, &run.end);
     last.put(&hook, (took, how));
     (at, answer::read(&hook, &point, &run))
 }

@@ -250,7 +250,7 @@ impl Live {
         arguments: &RawJson,
     ) -> Result<(), CallError> {
         let arguments = arguments.read().unwrap_or_default();
-        self.send_call(tool, arguments, None).await.map(drop)
+        self.send_call(tool, arguments, None, None).await.map(drop)
     }
 
     /// Ends the connection as the protocol wants it.
@@ -291,13 +291,19 @@ impl Live {
         tool: &str,
         arguments: Map<String, Value>,
         token: Option<u64>,
+        traceparent: Option<String>,
     ) -> Result<Value, CallError> {
         let mut params = Map::new();
         let headers = self.headers_of(tool, &arguments);
         params.insert("name".to_owned(), tool.into());
         params.insert("arguments".to_owned(), Value::Object(arguments.clone()));
         if let Some(token) = token {
-            params.insert("_meta".to_owned(), json!({"progressToken": token}));
+            let mut meta = json!({"progressToken": token});
+            // The key has no prefix, as SEP-414 of the protocol says.
+            if let (Some(meta), Some(span)) = (meta.as_object_mut(), traceparent) {
+                meta.insert("traceparent".to_owned(), span.into());
+            }
+            params.insert("_meta".to_owned(), meta);
         }
         match self.peer.request_whole("tools/call", &params, &headers).await {
             Err(CallError::Refused(error)) if error.code == HEADER_MISMATCH => {
@@ -331,8 +337,9 @@ impl Live {
             }
         };
         let (stop, is_stored) = (running.cx.stop.clone(), running.cx.stores_large_results);
+        let traceparent = running.cx.traceparent.clone();
         let begun = self.calls.begin(running);
-        let call = self.send_call(tool, arguments, Some(begun.number));
+        let call = self.send_call(tool, arguments, Some(begun.number), traceparent);
         let timeout = timeout.filter(|time| !time.is_zero()).unwrap_or(CALL_TIMEOUT);
         let silent = async {
             let last = Instant::now() + MAX_CALL;

@@ -10,7 +10,6 @@ mod tar;
 use std::path::Path;
 
 use gnoma_config::Explained;
-use gnoma_guard::firewall::{Firewall, FirewallOptions, Policy};
 
 use crate::{Folders as _, Project, Result, debug_log, files::NewFile, guarding};
 
@@ -36,7 +35,11 @@ pub fn gather(project: &Project, doctor: &str, terminal: &str) -> Result<Vec<Rep
         ("configuration.toml", describe_settings(&project.values)),
         ("debug.log", log.as_deref().map_or_else(no_log, mask::reduce_log)),
     ];
-    let firewall = strict_firewall(project)?;
+    let firewall = {
+        let keys = &project.routing.provider.api_keys;
+        let places = (project.environment(), &*project.spec.folder);
+        guarding::strict_firewall(&project.guard, keys, places)?
+    };
     let home = project.environment().home();
     let clean = |text: String| {
         let text = mask::mask_addresses(&firewall.text(&text));
@@ -63,19 +66,6 @@ pub fn write(files: &[ReportFile], path: &Path, now_ms: i64) -> Result<()> {
 
 fn no_log() -> String {
     "there is no debug log; `GNOMA_LOG=debug gnoma` writes one\n".to_owned()
-}
-
-/// A firewall that lets no secret pass, whatever the settings allow.
-fn strict_firewall(project: &Project) -> Result<Firewall> {
-    let keys = &project.routing.provider.api_keys;
-    let (environment, folder) = (project.environment(), &project.spec.folder);
-    let search = guarding::search(&project.guard, keys, environment, folder)?;
-    Ok(Firewall::new(FirewallOptions {
-        scanner: search.scanner,
-        policy: Policy::default(),
-        allowed: Vec::new(),
-        first_placeholder: 1,
-    }))
 }
 
 fn describe_settings(values: &[Explained]) -> String {

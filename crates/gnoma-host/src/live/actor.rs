@@ -27,7 +27,10 @@ use super::{
     session_tasks::SessionTasks,
     shared::Shared,
 };
-use crate::{Notices, debug_log::SessionLog};
+use crate::{
+    Notices,
+    observers::{ObservedSession, SessionObservers},
+};
 
 /// Commands that may wait for a session that is being opened.
 const MAX_WAITING: usize = 64;
@@ -60,8 +63,16 @@ pub(super) struct Actor {
     pub(super) is_closing: bool,
     /// The run of a task that goes on, and the task that was drafted last.
     pub(super) tasks: SessionTasks,
-    /// What this session writes to the debug log, if there is one.
-    pub(super) debug_log: Option<SessionLog>,
+    /// What watches the session: a debug log, telemetry.
+    pub(super) observers: SessionObservers,
+}
+
+/// The session as what watches it knows it.
+pub(super) fn observed(log: &EventLog) -> ObservedSession {
+    log.with_view(|view| ObservedSession {
+        id: view.session.clone(),
+        parent: view.parent.clone().zip(view.info.child.clone()),
+    })
 }
 
 impl Actor {
@@ -80,8 +91,8 @@ impl Actor {
         Self {
             shared,
             id,
+            observers: services.observers(observed(&log)),
             log,
-            debug_log: services.debug_log(),
             services,
             detach,
             kept,

@@ -100,6 +100,7 @@ impl Host {
             }
         };
         let _late = timeout(SHUTDOWN_PATIENCE, ended).await;
+        self.shared.opener.finish().await;
         running
     }
 }

@@ -12,7 +12,11 @@ use gnoma_core::{
 use gnoma_engine::{FilesReady, Handle, Rights};
 use gnoma_router::pool::Scope;
 
-use crate::{Notices, debug_log::SessionLog, tasks::SessionTaskFiles};
+use crate::{
+    Notices,
+    observers::{ObservedSession, SessionObservers},
+    tasks::SessionTaskFiles,
+};
 
 /// What opens sessions: settings, stores and models become an engine.
 pub trait Opener: Send + Sync + 'static {
@@ -50,6 +54,11 @@ pub trait Opener: Send + Sync + 'static {
     ) -> BoxFuture<'static, Result<(), RequestError>> {
         let error = RequestError::new(RequestErrorKind::NotFound, format!("no session `{id}`"));
         Box::pin(std::future::ready(Err(error)))
+    }
+
+    /// The process ends: sends what waits to be sent, within a second.
+    fn finish(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
     }
 
     /// Milliseconds since 1970.
@@ -145,9 +154,9 @@ pub trait Services: Send + Sync {
     /// says what the session continues with.
     fn change(&self, change: Change) -> BoxFuture<'static, Result<Changed, RequestError>>;
 
-    /// The debug log of the session, if one is written.
-    fn debug_log(&self) -> Option<SessionLog> {
-        None
+    /// What watches the session: a debug log, telemetry. Must be called within a runtime.
+    fn observers(&self, _session: ObservedSession) -> SessionObservers {
+        SessionObservers::default()
     }
 
     /// Prepares a session that this one starts, and says what it is opened with: it works in the folders

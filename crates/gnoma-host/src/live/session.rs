@@ -15,7 +15,7 @@ use tokio::{
 };
 
 use super::{
-    actor::{Actor, MAX_WORK, SUBSCRIBER_PATIENCE},
+    actor::{Actor, MAX_WORK, SUBSCRIBER_PATIENCE, observed},
     change,
     command::{self, between_turns, for_one_turn, not_asked},
     costs, elfs,
@@ -26,6 +26,7 @@ use super::{
     said::Notice,
     task_link::{TaskLink, TaskOrder},
 };
+use crate::observers::SessionObservers;
 
 /// What wakes a session's task.
 enum Woke {
@@ -144,6 +145,7 @@ impl Actor {
 
     async fn end(mut self, end: watch::Sender<bool>) {
         self.engine = Engine::Gone;
+        self.observers = SessionObservers::default();
         let children = self.shared.upgrade().map(|shared| shared.forbid_children(&self.id));
         end_all(children.unwrap_or_default()).await;
         if self.log.with_view(|view| view.state) != SessionState::Closed {
@@ -162,7 +164,7 @@ impl Actor {
 
     /// The engine has said something.
     fn log_event(&mut self, event: Event) {
-        self.debug_log.iter_mut().for_each(|log| log.write(&self.id, &event));
+        self.observers.observe(&self.id, &event);
         if let Some(following) = &mut self.kept.lock().following {
             following.take(&event);
         }
@@ -360,7 +362,7 @@ impl Actor {
             Ok(Prepared { info, messages, opening, services, .. }) => {
                 self.log.begin_epoch(shared.next_epoch(), messages);
                 self.services = Arc::clone(&services);
-                self.debug_log = services.debug_log();
+                self.observers = services.observers(observed(&self.log));
                 let mut kept = self.kept.lock();
                 (kept.spec, kept.services, kept.rights, kept.jobs) = (spec, services, None, None);
                 kept.is_ending = false;

@@ -42,7 +42,8 @@ use self::{
 pub use self::{discovery::Discovery, first::find_provider};
 use crate::{
     Folders as _, HostError, Project, Result, branch::current_branch, clock, guarding,
-    keeping::Begun, ledger::LateLedger, lowering::RoutingSettings, unused_settings,
+    keeping::Begun, ledger::LateLedger, lowering::RoutingSettings, telemetry::MeteredLedger,
+    unused_settings,
 };
 
 /// Milliseconds of a day.
@@ -170,6 +171,11 @@ pub fn known<'a>(
     let settings = &project.routing;
     let catalogue = catalogue(project);
     arms.map(|name| arms::known(settings, &catalogue, name).1).collect()
+}
+
+/// The price of a model as settings or the catalogue have it, if it is known.
+pub(crate) fn price_of(project: &Project, arm: &ModelRef) -> Option<Price> {
+    arms::known(&project.routing, &catalogue(project), arm).0
 }
 
 /// The known prices of the existing arms and of those that were used.
@@ -338,7 +344,7 @@ fn options(
         zone: clock::zone,
         project: key,
         branch: Box::new(move || current_branch(&branch_folder, &firewall)),
-        ledger: Some(Arc::clone(&ledger) as _),
+        ledger: Some(MeteredLedger::of(project, Arc::clone(&ledger))),
         board: Some(ledger),
         said: warnings,
         memory: memory.map(|memory| -> Arc<dyn gnoma_engine::routing::Memory> { Arc::new(memory) }),

@@ -11,11 +11,13 @@ mod fold;
 mod forecast;
 mod period;
 mod report;
+mod repriced;
 mod sums;
 #[cfg(test)]
 mod tests;
 
 use gnoma_core::{
+    ModelRef, Price,
     ledger::{Draw, Ledger as _, Limit, Unit, Window},
     store::StoreError,
 };
@@ -28,6 +30,7 @@ pub use self::{
     forecast::{CapForecast, forecast},
     period::{Since, SinceError},
     report::UsageRow,
+    repriced::RepricedUsage,
     sums::{CallDetails, UsageSums},
 };
 use self::{
@@ -44,6 +47,8 @@ pub struct UsageQuery {
     pub since: Since,
     /// The dimensions that nest, the outermost first; at most [`MAX_DEPTH`].
     pub by: Vec<Dimension>,
+    /// The model whose cost for the same calls is of interest.
+    pub repriced_as: Option<ModelRef>,
 }
 
 /// Usage, summed up.
@@ -57,6 +62,8 @@ pub struct UsageReport {
     pub total: UsageSums,
     /// The groups of the first dimension.
     pub rows: Vec<UsageRow>,
+    /// What all calls would have cost on another model, if that was asked for.
+    pub repriced: Option<RepricedUsage>,
     /// The caps of days and months.
     pub caps: Vec<CapForecast>,
     /// Rows of the ledger that could not be read. What they took is in the sums without its details.
@@ -69,9 +76,14 @@ pub struct UsageReport {
 /// older gnoma.
 ///
 /// # Errors
-/// The ledger cannot be read, or the report would have more than [`MAX_GROUPS`] groups.
+/// The ledger cannot be read, the report would have more than [`MAX_GROUPS`] groups, or the price of the other model is
+/// not known.
 pub async fn read_report(project: &Project, query: &UsageQuery) -> Result<UsageReport> {
     let (now_ms, zone) = (project.now_ms(), crate::clock::zone());
+    let price = match &query.repriced_as {
+        Some(arm) => Some((arm.clone(), price_of(project, arm)?)),
+        None => None,
+    };
     let ledger = routing::ledger_to_report(project);
     let begin_ms = query.since.begin_ms(now_ms, &zone);
     let fold = UsageFold::new(query.by.clone(), begin_ms, LocalDays::new(zone.clone()));
@@ -86,9 +98,22 @@ pub async fn read_report(project: &Project, query: &UsageQuery) -> Result<UsageR
     let ids = name_ids(&query.by, fold.groups.keys());
     let names = ledger.call_names(ids).await.map_err(to_host_error)?;
     let (total, rows) = build_tree(&query.by, fold.groups, &KeyNames { names, arms });
+    let repriced = price.map(|(arm, price)| {
+        let used = totals.iter().map(|total| &total.arm);
+        RepricedUsage::new(arm, &price, &total.amount, used)
+    });
     let caps = read_caps(project, &ledger, now_ms).await;
     let zone = zone.iana_name().map(str::to_owned);
-    Ok(UsageReport { begin_ms, zone, total, rows, caps, damaged, exceeded_sums })
+    Ok(UsageReport { begin_ms, zone, total, rows, repriced, caps, damaged, exceeded_sums })
+}
+
+/// The price of a model today.
+fn price_of(project: &Project, arm: &ModelRef) -> Result<Price> {
+    routing::price_of(project, arm).ok_or_else(|| {
+        let text = format!("the price of `{arm}` is not known, so its cost is not either");
+        let remedy = "name it as PROVIDER/MODEL, or set `input_price` and `output_price` in its entry of `[[arms]]`";
+        HostError { remedy: Some(remedy.to_owned()), ..HostError::usage(text) }
+    })
 }
 
 /// Counts the calls that [`forget_details`] would remove details of.

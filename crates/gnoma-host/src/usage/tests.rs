@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use gnoma_core::{
-    ErrorKind, ModelRef,
+    ErrorKind,
     ledger::{Amount, Ask, CallOrigin, Reserved, SettledCall, Total},
 };
 use gnoma_store::{SqliteLedger, calendar::DAY_MS};
@@ -45,7 +45,15 @@ fn any_call() -> impl Strategy<Value = AnyCall> {
             let amount =
                 Amount { requests: 1, input, cached, output, micro_usd, cache_write: cached / 3 };
             let failure = has_failed.then_some(ErrorKind::Overloaded);
-            SettledCall { amount, thinking: output / 2, is_priced, failure, first_part_ms }
+            SettledCall {
+                amount,
+                thinking: output / 2,
+                is_priced,
+                failure,
+                first_part_ms,
+                took_ms: None,
+                stop: None,
+            }
         },
     );
     // Around midnights of zones and of UTC, and where clocks change.

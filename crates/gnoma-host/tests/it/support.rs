@@ -195,6 +195,7 @@ impl World {
             above: parts.above,
             gauge: Arc::default(),
             spawner: Some(parts.spawner),
+            spans: None,
             lifecycle: None,
             held_to: None,
             forbidden: Arc::default(),

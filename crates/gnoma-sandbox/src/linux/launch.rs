@@ -417,6 +417,7 @@ impl Launch {
         if let Some(folder) = self.temporary(has_namespaces).first() {
             environment::set_temporary(&mut variables, folder);
         }
+        environment::set_span(&mut variables, policy);
         let error = Command::new(program).args(args).env_clear().envs(variables).exec();
         Ok(not_started(program, &error))
     }

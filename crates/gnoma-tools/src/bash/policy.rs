@@ -208,6 +208,7 @@ mod tests {
             stores_large_results: false,
             budget: Default::default(),
             session: None,
+            traceparent: None,
         };
         let survey = Survey::of(&cx.roots, &mut SurveyMemory::default());
         let found = FoundInWorkspace { survey, ..FoundInWorkspace::default() };

@@ -134,6 +134,7 @@ mod tests {
             stores_large_results: false,
             budget: Budget::default(),
             session: None,
+            traceparent: None,
         }
     }
 

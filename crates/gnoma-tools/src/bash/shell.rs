@@ -278,7 +278,7 @@ impl Shell {
             );
         };
         policy.writable.retain(|path| overlays.iter().any(|over| path.starts_with(&over.at)));
-        let policy = Policy { overlays, ..policy };
+        let policy = Policy { overlays, traceparent: cx.traceparent.clone(), ..policy };
         self.start_readily(walls, command, cx, &policy)
     }
 
@@ -303,7 +303,9 @@ impl Shell {
     /// The walls around a command and its policy, unless it would find something else than what was judged.
     fn walled_as_judged(&self, cx: &ToolCx) -> Result<Option<(&Walls, Policy)>, String> {
         refuse_if_led_away(cx)?;
-        self.walled(cx)
+        let walled = self.walled(cx)?;
+        let with_span = |policy| Policy { traceparent: cx.traceparent.clone(), ..policy };
+        Ok(walled.map(|(walls, policy)| (walls, with_span(policy))))
     }
 
     /// The walls around a command and its policy, if there are any.
@@ -434,6 +436,9 @@ impl Shell {
         stdin: Stdio,
     ) -> io::Result<(Process, Option<ChildStdin>)> {
         let output = self.connect(&mut shell)?;
+        if let Some(span) = &cx.traceparent {
+            shell.env("TRACEPARENT", span);
+        }
         let mut child = shell.current_dir(&*cx.cwd).stdin(stdin).spawn()?;
         let input = child.stdin.take();
         Ok((Process::new(child, output), input))

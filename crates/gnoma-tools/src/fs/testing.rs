@@ -47,6 +47,7 @@ impl Bench {
             stores_large_results: false,
             budget: Default::default(),
             session: None,
+            traceparent: None,
         }
     }
 

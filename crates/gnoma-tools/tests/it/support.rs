@@ -45,6 +45,7 @@ impl Bench {
             stores_large_results: false,
             budget: Default::default(),
             session: None,
+            traceparent: None,
         };
         Self { folder, stop, watched, tools: builtin(options), cx }
     }

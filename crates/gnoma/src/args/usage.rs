@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use gnoma_core::ModelRef;
 use gnoma_host::usage::{Dimension, Since};
 
 /// The usage to show, and how.
@@ -27,6 +28,10 @@ pub(crate) struct UsageArgs {
         value_parser = dimension
     )]
     pub by: Vec<Dimension>,
+
+    /// Also say what the same calls would have cost on this model.
+    #[arg(long = "as", value_name = "PROVIDER/MODEL", value_parser = model, conflicts_with = "csv")]
+    pub repriced_as: Option<ModelRef>,
 
     /// Print a JSON object.
     #[arg(long, conflicts_with_all = ["csv", "html"])]
@@ -66,4 +71,12 @@ fn since(text: &str) -> Result<Since, String> {
 
 fn dimension(text: &str) -> Result<Dimension, String> {
     text.parse().map_err(|error: gnoma_host::usage::DimensionError| error.to_string())
+}
+
+fn model(text: &str) -> Result<ModelRef, String> {
+    let named =
+        text.split_once('/').filter(|(provider, model)| !provider.is_empty() && !model.is_empty());
+    let (provider, model) =
+        named.ok_or("name it as PROVIDER/MODEL, such as mistral/devstral-small")?;
+    Ok(ModelRef { provider: provider.to_owned(), model: model.to_owned() })
 }

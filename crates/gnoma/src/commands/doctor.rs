@@ -4,14 +4,14 @@
 use std::{fmt::Write as _, path::Path};
 
 use anyhow::Result;
-use gnoma_config::settings::{Sandbox, arm_named};
+use gnoma_config::settings::{Otel, Sandbox, arm_named};
 use gnoma_core::protocol::{Environment, SessionSpec};
 use gnoma_host::{
     Folders as _, Places, Project, Shared, guarding,
     lowering::{KeepingSettings, Lowered},
     past::refuse_in_incognito,
     providers::{self, Answer, ProviderState},
-    routing, sessions, unused_settings, wire,
+    routing, sessions, telemetry, unused_settings, wire,
 };
 use gnoma_sandbox::{Strength, Support};
 
@@ -55,7 +55,7 @@ pub(crate) async fn run(
         refuse_in_incognito(&project, "doctor --bundle")?;
     }
     let unused = unused_settings::find(&project);
-    let Lowered { guard, keeping, .. } = lowered;
+    let Lowered { guard, keeping, otel, .. } = lowered;
     let trials = gnoma_host::guarding::trials(&guard, &project.places, &spec, Vec::new(), None);
     let SessionSpec { folder, environment, .. } = spec;
     let mut text = format!("gnoma {}\n", env!("CARGO_PKG_VERSION"));
@@ -81,6 +81,7 @@ pub(crate) async fn run(
     added(&project, &mut text);
     idle(&foreign, &unused, &mut text);
     privacy(keeping.privacy.incognito, &mut text);
+    telemetry(&otel, &environment, keeping.privacy.incognito, &mut text);
     let readable =
         sessions::sessions(&project).await.map(|_| ()).map_err(|error| error.to_string());
     kept(&keeping, &environment, &folder, &readable, &mut text);
@@ -278,6 +279,25 @@ fn idle(foreign: &[String], unused: &[String], text: &mut String) {
 fn privacy(is_incognito: bool, text: &mut String) {
     let said = if is_incognito { "incognito: nothing is saved" } else { "normal" };
     let _infallible = writeln!(text, "\nprivacy: {said}");
+}
+
+/// Names the hosts that telemetry goes to, if it is turned on.
+fn telemetry(otel: &Otel, environment: &Environment, is_incognito: bool, text: &mut String) {
+    if !otel.enabled {
+        return;
+    }
+    text.push_str("\ntelemetry\n");
+    let (holds, note) = match telemetry::hosts(otel, environment) {
+        _ if is_incognito => (true, "off: incognito".to_owned()),
+        Err(error) => (false, error.to_string()),
+        Ok(hosts) if hosts.is_empty() => (true, "off: a variable `OTEL_*` turns it off".to_owned()),
+        Ok(hosts) => {
+            let content = if otel.content { "with" } else { "without" };
+            let hosts = hosts.join(", ");
+            (true, format!("sent to {hosts}, {content} texts of messages and results"))
+        }
+    };
+    line(text, holds, "spans and metrics", &note);
 }
 
 /// Says what is kept of sessions and files, and where.

@@ -113,6 +113,8 @@ mod survives;
 #[cfg(target_os = "linux")]
 mod tasks;
 #[cfg(test)]
+mod telemetry;
+#[cfg(test)]
 mod temporary;
 #[cfg(target_os = "linux")]
 mod terminal;

@@ -93,6 +93,7 @@ impl Session {
             stores_large_results: false,
             budget: Default::default(),
             session: None,
+            traceparent: None,
         };
         let call = ToolCall::new(CallId::new("c"), "bash", arguments);
         let outcome = tokio::time::timeout(MAX_RUN, self.bash.run(call.clone(), cx)).await.unwrap();

@@ -179,3 +179,24 @@ async fn secrets_and_names_that_git_refuses_are_not_recorded_as_branches() {
     assert!(names.len() == 2 && names[1].is_null(), "{report}");
     assert!(names[0].as_str().unwrap().starts_with("fix-"), "{report}");
 }
+
+#[tokio::test]
+async fn usage_says_what_another_model_would_have_cost() {
+    let (world, bill) = world_with_usage().await;
+    let same = world.json(&["usage", "--as", "test/m1", "--json"]).await;
+    let as_it_was = PRICE.of(&Usage {
+        input: billed(&bill, |usage| usage.input),
+        output: billed(&bill, |usage| usage.output),
+        cache_read: billed(&bill, |usage| usage.cache_read),
+        ..Usage::default()
+    });
+    assert_eq!(same["as"]["least_micro_usd"], as_it_was, "{same}");
+    assert_eq!(same["as"]["same_tokenizer"], true);
+    assert!(same["as"]["most_micro_usd"].as_u64() > Some(as_it_was), "{same}");
+    let other = world.run(&["usage", "--as", "anthropic/claude-opus-4-7"]).await;
+    assert!(other.out.contains("as anthropic/claude-opus-4-7: $"), "{other:?}");
+    assert!(other.out.contains("its tokenizer may count"), "{other:?}");
+    let unknown = world.run(&["usage", "--as", "test/nothing"]).await;
+    let sentence = "the price of `test/nothing` is not known";
+    assert!(unknown.code == Some(2) && unknown.err.contains(sentence), "{unknown:?}");
+}

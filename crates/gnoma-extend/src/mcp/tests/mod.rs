@@ -106,6 +106,7 @@ fn cx() -> ToolCx {
         stores_large_results: false,
         budget: Default::default(),
         session: None,
+        traceparent: None,
     }
 }
 

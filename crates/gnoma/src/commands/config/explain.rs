@@ -78,14 +78,14 @@ fn over(names: &[String], row: &Row, origin: Origin, sources: &Sources) -> Vec<S
             paths::profile_file(&sources.config_dir, name).display()
         ));
     }
-    if origin < Origin::Project && !is_chosen_first {
+    if origin < Origin::Project && !is_chosen_first && row.guard != Guard::Personal {
         let file = sources.project_root.as_deref().map(paths::project_file);
         let file = file.map_or_else(
             || ".gnoma/config.toml of a project".to_owned(),
             |file| file.display().to_string(),
         );
         let how = match row.guard {
-            Guard::Open => "",
+            Guard::Open | Guard::Personal => "",
             Guard::Trusted => " (after `gnoma trust`)",
             Guard::NotLooser | Guard::NeverMore => {
                 " (can lower it; to raise it, run `gnoma trust`)"

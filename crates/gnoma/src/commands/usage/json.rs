@@ -25,6 +25,12 @@ pub(super) fn write(view: &UsageView<'_>, out: &mut dyn io::Write) -> io::Result
         by: view.query.by.iter().map(|dimension| dimension.name()).collect(),
         total: JsonSums::new(view, &report.total),
         rows: JsonRows(view, &report.rows),
+        repriced: report.repriced.as_ref().map(|repriced| JsonRepriced {
+            model: repriced.arm.to_string(),
+            least_micro_usd: repriced.least,
+            most_micro_usd: repriced.most,
+            same_tokenizer: repriced.is_same_model,
+        }),
         caps: report.caps.iter().map(JsonCap::new).collect(),
         damaged_rows: JsonDamage {
             count: report.damaged.count,
@@ -46,9 +52,19 @@ struct JsonReport<'r> {
     by: Vec<&'static str>,
     total: JsonSums,
     rows: JsonRows<'r>,
+    #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
+    repriced: Option<JsonRepriced>,
     caps: Vec<JsonCap>,
     damaged_rows: JsonDamage,
     exceeded_sums: u64,
+}
+
+#[derive(Serialize)]
+struct JsonRepriced {
+    model: String,
+    least_micro_usd: u64,
+    most_micro_usd: u64,
+    same_tokenizer: bool,
 }
 
 #[derive(Serialize)]

@@ -45,7 +45,7 @@ pub(super) async fn run(
         let text = format!("--by takes at most {MAX_DEPTH} names that nest");
         return Err(HostError::usage(text).into());
     }
-    let query = UsageQuery { since: wanted.since, by };
+    let query = UsageQuery { since: wanted.since, by, repriced_as: wanted.repriced_as.clone() };
     let report = usage::read_report(&project, &query).await?;
     let view = UsageView { query: &query, report: &report, now_ms: project.now_ms() };
     if wanted.json {

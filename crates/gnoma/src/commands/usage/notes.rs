@@ -1,7 +1,10 @@
 //! The sentences under a report's numbers: unknown prices, missing details, damage, caps. Pure.
 
 use gnoma_core::ledger::Window;
-use gnoma_host::{clock, usage::CapForecast};
+use gnoma_host::{
+    clock,
+    usage::{CapForecast, RepricedUsage},
+};
 use gnoma_router::pool::Pool;
 
 use super::view::{UsageView, count_calls};
@@ -34,9 +37,28 @@ pub(super) fn sentences(view: &UsageView<'_>) -> Vec<String> {
             "{count} daily sums of the ledger are smaller than the calls recorded for them; the calls are shown"
         ));
     }
+    notes.extend(report.repriced.iter().map(|repriced| describe_repriced(repriced, total.cost())));
     let time = |at_ms| clock::time_near(at_ms, view.now_ms);
     notes.extend(report.caps.iter().map(|cap| describe_cap(cap, time)));
     notes
+}
+
+/// `as p/m: $1.20 to $3.40, depending on its cache, instead of $2.10; …`. `cost`: what the calls cost.
+fn describe_repriced(repriced: &RepricedUsage, cost: Option<u64>) -> String {
+    let RepricedUsage { arm, least, most, is_same_model } = repriced;
+    let usd = |micro_usd: u64| money(micro_usd as f64);
+    let range = if least == most {
+        usd(*least)
+    } else {
+        format!("{} to {}, depending on its cache,", usd(*least), usd(*most))
+    };
+    let cost = cost.map_or_else(|| "an unknown cost".to_owned(), usd);
+    let tokenizer = if *is_same_model {
+        ""
+    } else {
+        "; tokens are those that were counted, and its tokenizer may count a third more or fewer"
+    };
+    format!("as {arm}: {range} instead of {cost}, at today's price{tokenizer}")
 }
 
 fn describe_damage(view: &UsageView<'_>) -> String {
@@ -93,6 +115,23 @@ pub(super) fn describe_cap(cap: &CapForecast, time: impl Fn(i64) -> String) -> S
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn another_model_has_a_range_and_says_what_is_not_known() {
+        let arm = gnoma_core::ModelRef { provider: "p".into(), model: "m".into() };
+        let repriced =
+            RepricedUsage { arm, least: 1_200_000, most: 3_400_000, is_same_model: false };
+        assert_eq!(
+            describe_repriced(&repriced, Some(2_100_000)),
+            "as p/m: $1.20 to $3.40, depending on its cache, instead of $2.10, at today's price; tokens are those \
+             that were counted, and its tokenizer may count a third more or fewer"
+        );
+        let same = RepricedUsage { least: 3_400_000, is_same_model: true, ..repriced };
+        assert_eq!(
+            describe_repriced(&same, None),
+            "as p/m: $3.40 instead of an unknown cost, at today's price"
+        );
+    }
 
     #[test]
     fn caps_say_where_they_lead() {

@@ -106,6 +106,7 @@ fn start(id: String, routes: Arc<Routes>, firewall: Arc<Firewall>) -> Handle {
         above: None,
         gauge: Arc::default(),
         spawner: None,
+        spans: None,
         lifecycle: None,
         held_to: None,
         forbidden: Arc::default(),

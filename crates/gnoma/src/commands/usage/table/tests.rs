@@ -59,6 +59,7 @@ fn nested() -> (UsageQuery, UsageReport) {
         ),
     ];
     let report = UsageReport {
+        repriced: None,
         begin_ms: Some(1),
         zone: None,
         total: UsageSums { unpriced_calls: 3, ..sums(33, 3_000_123) },
@@ -69,6 +70,7 @@ fn nested() -> (UsageQuery, UsageReport) {
     };
     (
         UsageQuery {
+            repriced_as: None,
             since: Since::Days(7),
             by: vec![Dimension::Model, Dimension::Period(Period::Day)],
         },

@@ -1,0 +1,32 @@
+//! How files are kept, so that they can be brought back.
+
+use std::time::Duration;
+
+use crate::layer::Merged;
+
+/// Keeping of files, so that they can be brought back.
+#[derive(Clone, Debug)]
+pub struct Checkpoints {
+    /// They are.
+    pub enabled: bool,
+    /// Most bytes of all checkpoints.
+    pub max_size: u64,
+    /// Older ones go.
+    pub max_age: Duration,
+    /// Largest file that is kept, in bytes.
+    pub max_file: u64,
+    /// Largest file that version control ignores and that is kept all the same, in bytes.
+    pub ignored_max_file: u64,
+}
+
+impl Checkpoints {
+    pub(super) fn from_layers(layers: &Merged) -> Self {
+        Self {
+            enabled: layers.is_on("checkpoints.enabled"),
+            max_size: layers.bytes("checkpoints.max_size"),
+            max_age: layers.duration("checkpoints.max_age"),
+            max_file: layers.bytes("checkpoints.max_file"),
+            ignored_max_file: layers.bytes("checkpoints.ignored_max_file"),
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! What watches a session from its events: the debug log and telemetry. One place for both, so that they see the same
+//! borders.
+
+use std::sync::Arc;
+
+use gnoma_core::{Event, info::ChildInfo, store::SessionId};
+
+use crate::{
+    Project,
+    debug_log::SessionLog,
+    telemetry::{SessionTrace, TracedSession},
+};
+
+/// The session that is watched.
+pub struct ObservedSession {
+    /// Its id.
+    pub id: SessionId,
+    /// The session that started it, with the call that did.
+    pub parent: Option<(SessionId, ChildInfo)>,
+}
+
+/// What watches one session; usually nothing.
+#[derive(Default)]
+pub struct SessionObservers {
+    log: Option<SessionLog>,
+    trace: Option<SessionTrace>,
+}
+
+impl SessionObservers {
+    /// Begins to watch a session as its project wants it. Must be called within a runtime.
+    pub(crate) fn open(
+        project: &Arc<Project>,
+        ObservedSession { id, parent }: ObservedSession,
+    ) -> Self {
+        let log = SessionLog::open(project);
+        Self { log, trace: SessionTrace::open(project, TracedSession { id, parent }) }
+    }
+
+    /// Takes in what happens.
+    pub(crate) fn observe(&mut self, session: &SessionId, event: &Event) {
+        if let Some(log) = &mut self.log {
+            log.write(session, event);
+        }
+        if let Some(trace) = &mut self.trace {
+            trace.observe(event);
+        }
+    }
+}

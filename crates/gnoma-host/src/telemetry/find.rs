@@ -1,0 +1,73 @@
+//! Where the telemetry of a project goes.
+
+use std::sync::Arc;
+
+use gnoma_config::settings::Otel;
+use gnoma_core::protocol::Environment;
+use gnoma_otel::{ExportOptions, ExportSettings, Format};
+
+use super::process::Telemetry;
+use crate::{Notices, lowering::RoutingSettings, shared::Shared};
+
+/// Where telemetry of a project goes.
+///
+/// # Errors
+/// What is wrong with an address or a protocol.
+fn options(
+    otel: &Otel,
+    environment: &Environment,
+) -> Result<Option<ExportOptions>, gnoma_otel::OptionError> {
+    if !otel.enabled {
+        return Ok(None);
+    }
+    let headers = otel.headers.iter().map(|(name, value)| (name.clone(), value.clone()));
+    let settings = ExportSettings {
+        endpoint: otel.endpoint.clone(),
+        format: if otel.is_json { Format::Json } else { Format::Protobuf },
+        headers: headers.collect(),
+    };
+    ExportOptions::new(&settings, |name| environment.get(name))
+}
+
+/// The hosts that telemetry of a project goes to, as scheme, name and port; none if it is off.
+///
+/// # Errors
+/// What is wrong with an address or a protocol.
+pub fn hosts(
+    otel: &Otel,
+    environment: &Environment,
+) -> Result<Vec<String>, gnoma_otel::OptionError> {
+    let mut hosts: Vec<String> = Vec::new();
+    for host in options(otel, environment)?.iter().flat_map(ExportOptions::hosts) {
+        if !hosts.contains(&host) {
+            hosts.push(host);
+        }
+    }
+    Ok(hosts)
+}
+
+/// Finds the telemetry of a project among that of its process; `None` if it has none.
+pub(crate) fn find(
+    otel: &Otel,
+    environment: &Environment,
+    routing: &RoutingSettings,
+    shared: &Shared,
+    notices: &Notices,
+) -> Option<Arc<Telemetry>> {
+    if !otel.enabled || routing.privacy.incognito {
+        return None;
+    }
+    let options = match options(otel, environment) {
+        Ok(options) => options?,
+        Err(error) => {
+            notices.warning(format_args!("no telemetry is sent: {error}"));
+            return None;
+        }
+    };
+    let make = || {
+        let http = shared.http(&routing.network);
+        Telemetry::new(options.clone(), otel.content, shared.clock().clone(), http)
+    };
+    let is_meant = |known: &Telemetry| known.is(&options, otel.content);
+    Some(shared.telemetry(is_meant, make))
+}

@@ -1,0 +1,51 @@
+//! Runs of hooks.
+
+use std::sync::Arc;
+
+use gnoma_extend::hooks::{HookRunReport, HookRuns};
+use gnoma_otel::{Span, SpanId, SpanKind, TraceId, Value};
+
+use super::{
+    calls::error_type,
+    process::{Telemetry, nanoseconds},
+};
+use crate::Project;
+
+impl Project {
+    /// How hooks of a session ran last; each run is a span if the project sends telemetry.
+    pub(crate) fn hook_runs(&self, session: &str) -> HookRuns {
+        let runs = self.shared.hook_runs();
+        let Some(telemetry) = &self.telemetry else { return runs };
+        let (telemetry, session) = (Arc::clone(telemetry), session.to_owned());
+        runs.reported_to(move |run| telemetry.record_hook(&session, run))
+    }
+}
+
+impl Telemetry {
+    fn record_hook(&self, session: &str, run: &HookRunReport<'_>) {
+        let above = self.span_above(session);
+        if above.is_some_and(|above| !above.is_sampled) {
+            return;
+        }
+        let now_ms = self.clock.now_ms();
+        let took_ms = i64::try_from(run.took_ms).unwrap_or_default();
+        let mut attributes = vec![("gnoma.hook.event".into(), run.event.into())];
+        if let Some(code) = run.exit_code {
+            attributes.push(("gnoma.hook.exit_code".into(), Value::Int(code.into())));
+        }
+        attributes.extend(run.error.map(error_type));
+        let trace = above.map(|above| above.trace);
+        self.exporter().send(Span {
+            trace: trace.unwrap_or_else(|| TraceId::from_random(self.random(), self.random())),
+            id: SpanId::from_random(self.random()),
+            parent: above.map(|above| above.span),
+            name: format!("hook {}", run.event),
+            kind: SpanKind::Internal,
+            start_ns: nanoseconds(now_ms.saturating_sub(took_ms)),
+            end_ns: nanoseconds(now_ms),
+            attributes,
+            events: Vec::new(),
+            error: run.error.map(str::to_owned),
+        });
+    }
+}

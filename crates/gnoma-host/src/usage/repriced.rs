@@ -1,0 +1,77 @@
+//! What the calls of a report would have cost on another model. Pure.
+
+use gnoma_core::{ModelRef, Price, Usage, ledger::Amount};
+
+/// The cost of calls at the price of another model, in micro-dollars.
+///
+/// Nobody knows how much that model's cache would have had: the cost is one with the cache hits that there were, and one
+/// without any. Tokens are those that were counted; the other model's tokenizer would count others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RepricedUsage {
+    /// The other model.
+    pub arm: ModelRef,
+    /// The lower cost.
+    pub least: u64,
+    /// The higher cost.
+    pub most: u64,
+    /// All tokens were counted by the same model, so that its tokenizer counts the same.
+    pub is_same_model: bool,
+}
+
+impl RepricedUsage {
+    pub(super) fn new<'a>(
+        arm: ModelRef,
+        price: &Price,
+        amount: &Amount,
+        used: impl IntoIterator<Item = &'a ModelRef>,
+    ) -> Self {
+        let Amount { input, cached, cache_write, output, .. } = *amount;
+        let fresh = input.saturating_sub(cached).saturating_sub(cache_write);
+        let usage = |input, cache_read, cache_write| Usage {
+            input,
+            output,
+            cache_read,
+            cache_write,
+            ..Usage::default()
+        };
+        let with_cache = price.of(&usage(fresh, cached, cache_write));
+        let without_cache = price.of(&usage(input, 0, 0));
+        Self {
+            least: with_cache.min(without_cache),
+            most: with_cache.max(without_cache),
+            is_same_model: used.into_iter().all(|used| used.model == arm.model),
+            arm,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_shows_what_is_not_known_of_the_cache() {
+        let arm = |model: &str| ModelRef { provider: "p".into(), model: model.into() };
+        let amount = Amount {
+            requests: 2,
+            input: 1_000_000,
+            cached: 600_000,
+            cache_write: 100_000,
+            output: 10_000,
+            ..Amount::default()
+        };
+        let price = Price {
+            input: 1_000_000,
+            output: 5_000_000,
+            cache_read: 100_000,
+            cache_write: 1_250_000,
+        };
+        let used = [arm("a"), arm("b")];
+        let repriced = RepricedUsage::new(arm("a"), &price, &amount, &used);
+        let with_cache = 300_000 + 60_000 + 125_000 + 50_000;
+        assert_eq!((repriced.least, repriced.most), (with_cache, 1_050_000));
+        assert!(!repriced.is_same_model);
+        let free = RepricedUsage::new(arm("a"), &Price::default(), &amount, &used[..1]);
+        assert_eq!((free.least, free.most, free.is_same_model), (0, 0, true));
+    }
+}

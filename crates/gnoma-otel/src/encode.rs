@@ -1,0 +1,295 @@
+//! Requests of OTLP: `ExportTraceServiceRequest` and `ExportMetricsServiceRequest`.
+//!
+//! Numbers and names of fields are those of `opentelemetry-proto` 1.10 (<https://github.com/open-telemetry/opentelemetry-proto>,
+//! `opentelemetry/proto/{common,resource,trace,metrics}/v1`); each constant stands below its message.
+
+use crate::{
+    instrument::{InstrumentForm, Series},
+    options::{Format, SCHEMA_URL},
+    span::{Attribute, Span, SpanEvent, SpanKind, Value},
+    writer::{Field, Writer},
+};
+
+/// The instrumentation that the spans are of.
+const SCOPE: &str = "gnoma";
+
+// ExportTraceServiceRequest, ExportMetricsServiceRequest
+const RESOURCE_SPANS: Field = Field(1, "resourceSpans");
+const RESOURCE_METRICS: Field = Field(1, "resourceMetrics");
+// ResourceSpans, ResourceMetrics
+const RESOURCE: Field = Field(1, "resource");
+const SCOPE_SPANS: Field = Field(2, "scopeSpans");
+const SCOPE_METRICS: Field = Field(2, "scopeMetrics");
+const RESOURCE_SCHEMA_URL: Field = Field(3, "schemaUrl");
+// Resource
+const RESOURCE_ATTRIBUTES: Field = Field(1, "attributes");
+// ScopeSpans, ScopeMetrics
+const SCOPE_OF: Field = Field(1, "scope");
+const SPANS: Field = Field(2, "spans");
+const METRICS: Field = Field(2, "metrics");
+const SCOPE_SCHEMA_URL: Field = Field(3, "schemaUrl");
+// InstrumentationScope
+const SCOPE_NAME: Field = Field(1, "name");
+const SCOPE_VERSION: Field = Field(2, "version");
+// KeyValue
+const KEY: Field = Field(1, "key");
+const VALUE: Field = Field(2, "value");
+// AnyValue
+const TEXT_VALUE: Field = Field(1, "stringValue");
+const BOOL_VALUE: Field = Field(2, "boolValue");
+const INT_VALUE: Field = Field(3, "intValue");
+const DOUBLE_VALUE: Field = Field(4, "doubleValue");
+const ARRAY_VALUE: Field = Field(5, "arrayValue");
+// ArrayValue
+const ARRAY_VALUES: Field = Field(1, "values");
+// Span
+const TRACE_ID: Field = Field(1, "traceId");
+const SPAN_ID: Field = Field(2, "spanId");
+const PARENT_SPAN_ID: Field = Field(4, "parentSpanId");
+const SPAN_NAME: Field = Field(5, "name");
+const SPAN_KIND: Field = Field(6, "kind");
+const START_TIME: Field = Field(7, "startTimeUnixNano");
+const END_TIME: Field = Field(8, "endTimeUnixNano");
+const SPAN_ATTRIBUTES: Field = Field(9, "attributes");
+const SPAN_EVENTS: Field = Field(11, "events");
+const SPAN_STATUS: Field = Field(15, "status");
+// Span.Event
+const EVENT_TIME: Field = Field(1, "timeUnixNano");
+const EVENT_NAME: Field = Field(2, "name");
+const EVENT_ATTRIBUTES: Field = Field(3, "attributes");
+// Status
+const STATUS_MESSAGE: Field = Field(2, "message");
+const STATUS_CODE: Field = Field(3, "code");
+/// `Status.StatusCode.STATUS_CODE_ERROR`
+const STATUS_ERROR: u8 = 2;
+// Metric
+const METRIC_NAME: Field = Field(1, "name");
+const METRIC_DESCRIPTION: Field = Field(2, "description");
+const METRIC_UNIT: Field = Field(3, "unit");
+const METRIC_SUM: Field = Field(7, "sum");
+const METRIC_HISTOGRAM: Field = Field(9, "histogram");
+// Sum, Histogram
+const DATA_POINTS: Field = Field(1, "dataPoints");
+const TEMPORALITY: Field = Field(2, "aggregationTemporality");
+const IS_MONOTONIC: Field = Field(3, "isMonotonic");
+/// `AggregationTemporality.AGGREGATION_TEMPORALITY_CUMULATIVE`
+const CUMULATIVE: u8 = 2;
+// NumberDataPoint, HistogramDataPoint
+const POINT_START: Field = Field(2, "startTimeUnixNano");
+const POINT_TIME: Field = Field(3, "timeUnixNano");
+// NumberDataPoint
+const AS_DOUBLE: Field = Field(4, "asDouble");
+const AS_INT: Field = Field(6, "asInt");
+const NUMBER_ATTRIBUTES: Field = Field(7, "attributes");
+// HistogramDataPoint
+const HISTOGRAM_COUNT: Field = Field(4, "count");
+const HISTOGRAM_SUM: Field = Field(5, "sum");
+const BUCKET_COUNTS: Field = Field(6, "bucketCounts");
+const EXPLICIT_BOUNDS: Field = Field(7, "explicitBounds");
+const HISTOGRAM_ATTRIBUTES: Field = Field(9, "attributes");
+
+/// Returns a request with these spans.
+pub(crate) fn spans(format: Format, resource: &[Attribute], spans: &[Span]) -> Vec<u8> {
+    Writer::message(format, |request| {
+        request.list(RESOURCE_SPANS, [()], |body, ()| {
+            write_resource(body, resource);
+            body.list(SCOPE_SPANS, [()], |body, ()| {
+                write_scope(body);
+                body.list(SPANS, spans, write_span);
+                body.text(SCOPE_SCHEMA_URL, SCHEMA_URL);
+            });
+            body.text(RESOURCE_SCHEMA_URL, SCHEMA_URL);
+        });
+    })
+}
+
+/// Returns a request with these series, which began and are counted up to these times, in nanoseconds since 1970.
+pub(crate) fn metrics(
+    format: Format,
+    resource: &[Attribute],
+    series: &[Series],
+    times: (u64, u64),
+) -> Vec<u8> {
+    Writer::message(format, |request| {
+        request.list(RESOURCE_METRICS, [()], |body, ()| {
+            write_resource(body, resource);
+            body.list(SCOPE_METRICS, [()], |body, ()| {
+                write_scope(body);
+                let is_first = |at: usize| {
+                    let same = |earlier: &Series| earlier.instrument == series[at].instrument;
+                    !series[..at].iter().any(same)
+                };
+                let firsts = (0..series.len()).filter(|at| is_first(*at));
+                body.list(METRICS, firsts, |body, at| {
+                    let of = series[at].instrument;
+                    let points: Vec<_> = series.iter().filter(|it| it.instrument == of).collect();
+                    write_metric(body, &points, times);
+                });
+                body.text(SCOPE_SCHEMA_URL, SCHEMA_URL);
+            });
+            body.text(RESOURCE_SCHEMA_URL, SCHEMA_URL);
+        });
+    })
+}
+
+fn write_resource(body: &mut Writer, resource: &[Attribute]) {
+    body.nested(RESOURCE, |body| body.list(RESOURCE_ATTRIBUTES, resource, write_attribute));
+}
+
+fn write_scope(body: &mut Writer) {
+    body.nested(SCOPE_OF, |body| {
+        body.text(SCOPE_NAME, SCOPE);
+        body.text(SCOPE_VERSION, env!("CARGO_PKG_VERSION"));
+    });
+}
+
+fn write_attribute(body: &mut Writer, (key, value): &Attribute) {
+    body.text(KEY, key);
+    body.nested(VALUE, |body| match value {
+        Value::Text(text) => body.text(TEXT_VALUE, text),
+        Value::Bool(value) => body.bool(BOOL_VALUE, *value),
+        Value::Int(number) => body.int(INT_VALUE, *number),
+        Value::Number(number) => body.double(DOUBLE_VALUE, *number),
+        Value::Texts(texts) => body.nested(ARRAY_VALUE, |body| {
+            body.list(ARRAY_VALUES, texts, |body, text| body.text(TEXT_VALUE, text));
+        }),
+    });
+}
+
+fn write_span(body: &mut Writer, span: &Span) {
+    body.id(TRACE_ID, &span.trace.0);
+    body.id(SPAN_ID, &span.id.0);
+    if let Some(parent) = span.parent {
+        body.id(PARENT_SPAN_ID, &parent.0);
+    }
+    body.text(SPAN_NAME, &span.name);
+    body.small(
+        SPAN_KIND,
+        match span.kind {
+            SpanKind::Internal => 1,
+            SpanKind::Client => 3,
+        },
+    );
+    body.fixed(START_TIME, span.start_ns);
+    body.fixed(END_TIME, span.end_ns.max(span.start_ns));
+    body.list(SPAN_ATTRIBUTES, &span.attributes, write_attribute);
+    body.list(SPAN_EVENTS, &span.events, write_event);
+    if let Some(error) = &span.error {
+        body.nested(SPAN_STATUS, |body| {
+            body.text(STATUS_MESSAGE, error);
+            body.small(STATUS_CODE, STATUS_ERROR);
+        });
+    }
+}
+
+fn write_event(body: &mut Writer, event: &SpanEvent) {
+    body.fixed(EVENT_TIME, event.at_ns);
+    body.text(EVENT_NAME, event.name);
+    body.list(EVENT_ATTRIBUTES, &event.attributes, write_attribute);
+}
+
+fn write_metric(body: &mut Writer, points: &[&Series], times: (u64, u64)) {
+    let Some(first) = points.first() else { return };
+    let (name, unit, description, form) = first.instrument.describe();
+    body.text(METRIC_NAME, name);
+    body.text(METRIC_DESCRIPTION, description);
+    body.text(METRIC_UNIT, unit);
+    let (field, bounds) = match form {
+        InstrumentForm::Histogram(bounds) => (METRIC_HISTOGRAM, Some(bounds)),
+        InstrumentForm::Count | InstrumentForm::Millionths => (METRIC_SUM, None),
+    };
+    body.nested(field, |body| {
+        body.list(DATA_POINTS, points, |body, point| {
+            body.fixed(POINT_START, times.0);
+            body.fixed(POINT_TIME, times.1);
+            write_value(body, point, form);
+        });
+        body.small(TEMPORALITY, CUMULATIVE);
+        if bounds.is_none() {
+            body.bool(IS_MONOTONIC, true);
+        }
+    });
+}
+
+fn write_value(body: &mut Writer, point: &Series, form: InstrumentForm) {
+    match form {
+        InstrumentForm::Count => body.fixed(AS_INT, point.total),
+        InstrumentForm::Millionths => body.double(AS_DOUBLE, point.total as f64 / 1e6),
+        InstrumentForm::Histogram(bounds) => {
+            body.fixed(HISTOGRAM_COUNT, point.count);
+            body.double(HISTOGRAM_SUM, point.sum);
+            body.fixed_list(BUCKET_COUNTS, &point.buckets);
+            body.double_list(EXPLICIT_BOUNDS, bounds);
+            return body.list(HISTOGRAM_ATTRIBUTES, &point.attributes, write_attribute);
+        }
+    }
+    body.list(NUMBER_ATTRIBUTES, &point.attributes, write_attribute);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        instrument::{Instrument, Metrics},
+        span::{SpanId, TraceId},
+    };
+
+    fn span() -> Span {
+        Span {
+            trace: TraceId([0xAB; 16]),
+            id: SpanId([1; 8]),
+            parent: Some(SpanId([2; 8])),
+            name: "chat m".to_owned(),
+            kind: SpanKind::Client,
+            start_ns: 5,
+            end_ns: 4,
+            attributes: vec![
+                ("gen_ai.usage.input_tokens".into(), Value::Int(7)),
+                ("gen_ai.response.finish_reasons".into(), Value::Texts(vec!["stop".to_owned()])),
+            ],
+            events: Vec::new(),
+            error: Some("timeout".to_owned()),
+        }
+    }
+
+    #[test]
+    fn a_span_in_json_is_what_the_protocol_wants() {
+        let json = spans(Format::Json, &[("service.name".into(), "gnoma".into())], &[span()]);
+        let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+        let resource = &json["resourceSpans"][0];
+        assert_eq!(resource["resource"]["attributes"][0]["value"]["stringValue"], "gnoma");
+        assert_eq!(resource["schemaUrl"], SCHEMA_URL);
+        let span = &resource["scopeSpans"][0]["spans"][0];
+        assert_eq!(span["traceId"], "ab".repeat(16));
+        assert_eq!((&span["kind"], &span["status"]["code"]), (&3.into(), &2.into()));
+        assert_eq!(span["attributes"][0]["value"]["intValue"], "7");
+        assert_eq!(
+            span["attributes"][1]["value"]["arrayValue"]["values"][0]["stringValue"],
+            "stop"
+        );
+        assert_eq!(span["endTimeUnixNano"], "5", "an end is never before its start");
+    }
+
+    #[test]
+    fn points_of_one_metric_stand_together() {
+        let mut all = Metrics::default();
+        let model = |name: &str| vec![("gen_ai.request.model".into(), name.into())];
+        for (name, micro_usd) in [("a", 1_500_000), ("b", 1), ("a", 1)] {
+            all.add(Instrument::CostUsd, micro_usd, model(name));
+            all.record(Instrument::TokenUsage, 100.0, model(name));
+        }
+        let series = all.take_changed().unwrap();
+        let json = metrics(Format::Json, &[], &series, (1, 2));
+        let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+        let metrics = json["resourceMetrics"][0]["scopeMetrics"][0]["metrics"].as_array().unwrap();
+        assert_eq!(metrics.len(), 2);
+        let cost = &metrics[0]["sum"];
+        assert_eq!(cost["dataPoints"][0]["asDouble"], 1.500_001);
+        assert_eq!(
+            (&cost["aggregationTemporality"], &cost["isMonotonic"]),
+            (&2.into(), &true.into())
+        );
+        let tokens = &metrics[1]["histogram"]["dataPoints"][0];
+        assert_eq!((&tokens["count"], &tokens["sum"]), (&"2".into(), &200.into()));
+    }
+}

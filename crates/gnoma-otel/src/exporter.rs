@@ -1,0 +1,421 @@
+//! Sends what was recorded, in a task of its own: recording takes a lock for a moment and never waits for the collector.
+
+use std::{
+    borrow::Cow,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use gnoma_core::{Secret, sync::Mutex, task::boxed};
+use gnoma_net::{Http, HttpRequest};
+use tokio::{
+    sync::{Notify, watch},
+    task::JoinSet,
+    time::{Instant, sleep, timeout},
+};
+
+use crate::{
+    answer::Answer,
+    encode,
+    instrument::{Instrument, Metrics},
+    options::{ExportOptions, host_of},
+    queue::SpanQueue,
+    span::{Attribute, Span},
+};
+
+/// Longest time that the end of a process waits for what was not sent yet.
+const FLUSH_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Longest time that a span waits for others.
+const SPAN_INTERVAL: Duration = Duration::from_secs(5);
+/// Time between two reports of metrics.
+const METRIC_INTERVAL: Duration = Duration::from_secs(60);
+/// How often a request is sent if the collector has no time for it.
+const MAX_ATTEMPTS: u32 = 5;
+/// The wait before the second attempt; it doubles with each.
+const FIRST_RETRY: Duration = Duration::from_secs(1);
+/// Most bytes that are read of an answer.
+const MAX_ANSWER_BYTES: usize = 1 << 16;
+
+/// What is wrong with a collector that takes a request and says nothing.
+const SILENT: &str = "it does not answer";
+
+/// Takes sentences for people; must not wait.
+type Say = Box<dyn Fn(&str) + Send + Sync>;
+
+/// Sends spans and metrics to one collector. Dropping it sends nothing more.
+pub struct Exporter {
+    sender: Arc<Sender>,
+    ending: watch::Sender<bool>,
+    task: Mutex<JoinSet<()>>,
+}
+
+struct Sender {
+    options: ExportOptions,
+    http: Http,
+    queue: Mutex<SpanQueue>,
+    metrics: Mutex<Metrics>,
+    /// When metrics began to be counted, in nanoseconds since 1970.
+    since_ns: u64,
+    now_ns: fn() -> u64,
+    is_full: Notify,
+    /// Spans of the request that the collector has not answered.
+    under_way: AtomicU64,
+    say: Say,
+    has_said: AtomicBool,
+}
+
+impl Exporter {
+    /// Begins to send. `now_ns` reads nanoseconds since 1970. `say` gets one sentence if something does not arrive.
+    /// Must be called within a runtime.
+    #[must_use]
+    pub fn start(
+        options: ExportOptions,
+        http: Http,
+        now_ns: fn() -> u64,
+        say: impl Fn(&str) + Send + Sync + 'static,
+    ) -> Self {
+        let sender = Arc::new(Sender {
+            options,
+            http,
+            queue: Mutex::default(),
+            metrics: Mutex::default(),
+            since_ns: now_ns(),
+            now_ns,
+            is_full: Notify::new(),
+            under_way: AtomicU64::new(0),
+            say: Box::new(say),
+            has_said: AtomicBool::new(false),
+        });
+        let (ending, is_ending) = watch::channel(false);
+        let mut task = JoinSet::new();
+        task.spawn(boxed(Arc::clone(&sender).run(is_ending)));
+        Self { sender, ending, task: Mutex::new(task) }
+    }
+
+    /// Records a finished span. It is dropped and counted if too many wait.
+    pub fn send(&self, span: Span) {
+        if self.sender.options.traces_url.is_some() && self.sender.queue.lock().push(span) {
+            self.sender.is_full.notify_one();
+        }
+    }
+
+    /// Adds to a count.
+    pub fn add(&self, instrument: Instrument, amount: u64, attributes: Vec<Attribute>) {
+        self.sender.metrics.lock().add(instrument, amount, attributes);
+    }
+
+    /// Records a value of a histogram.
+    pub fn record(&self, instrument: Instrument, value: f64, attributes: Vec<Attribute>) {
+        self.sender.metrics.lock().record(instrument, value, attributes);
+    }
+
+    /// Counts the spans that were dropped so far.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.sender.queue.lock().dropped()
+    }
+
+    /// Sends everything within a second; what is left is dropped and counted. Nothing is sent afterwards.
+    pub async fn finish(&self) {
+        self.ending.send_replace(true);
+        let mut task = std::mem::take(&mut *self.task.lock());
+        if timeout(FLUSH_PATIENCE, task.join_next()).await.is_ok() {
+            return;
+        }
+        drop(task);
+        let sender = &self.sender;
+        let mut queue = sender.queue.lock();
+        let unsent = queue.len() as u64 + sender.under_way.load(Ordering::Relaxed);
+        queue.drop_spans(unsent);
+        drop(queue);
+        let url = sender.options.traces_url.as_ref().or(sender.options.metrics_url.as_ref());
+        url.into_iter().for_each(|url| sender.complain(url, SILENT));
+    }
+}
+
+impl Sender {
+    async fn run(self: Arc<Self>, mut ending: watch::Receiver<bool>) {
+        let mut metrics_due = Instant::now() + METRIC_INTERVAL;
+        loop {
+            let is_ending = tokio::select! {
+                _ = ending.wait_for(|is_ending| *is_ending) => true,
+                () = self.is_full.notified() => false,
+                () = sleep(SPAN_INTERVAL) => false,
+            };
+            self.send_spans(&mut ending).await;
+            if is_ending || Instant::now() >= metrics_due {
+                self.send_metrics(&mut ending).await;
+                metrics_due = Instant::now() + METRIC_INTERVAL;
+            }
+            if is_ending {
+                return;
+            }
+        }
+    }
+
+    async fn send_spans(&self, ending: &mut watch::Receiver<bool>) {
+        let Some(url) = &self.options.traces_url else { return };
+        loop {
+            let spans = self.queue.lock().take();
+            if spans.is_empty() {
+                return;
+            }
+            let count = spans.len() as u64;
+            let body = encode::spans(self.options.format, &self.options.resource, &spans);
+            self.under_way.store(count, Ordering::Relaxed);
+            let answer = self.deliver(url, &body.into(), ending).await;
+            self.under_way.store(0, Ordering::Relaxed);
+            match answer {
+                Answer::Accepted { rejected: 0, .. } => (),
+                Answer::Accepted { rejected, why } => {
+                    self.queue.lock().drop_spans(rejected.min(count));
+                    let why = if why.is_empty() { "without a reason" } else { &why };
+                    self.complain(url, &format!("it rejects spans: {why}"));
+                }
+                Answer::TooLarge => {
+                    self.queue.lock().split(spans);
+                    if count == 1 {
+                        self.complain(url, "a span is too large for it (status 413)");
+                    }
+                }
+                Answer::Later(why, _) | Answer::Refused(why) => {
+                    self.queue.lock().drop_spans(count);
+                    self.complain(url, &why);
+                }
+            }
+        }
+    }
+
+    async fn send_metrics(&self, ending: &mut watch::Receiver<bool>) {
+        let Some(url) = &self.options.metrics_url else { return };
+        let dropped = self.queue.lock().take_dropped();
+        let series = {
+            let mut metrics = self.metrics.lock();
+            if dropped > 0 {
+                metrics.add(Instrument::DroppedSpans, dropped, Vec::new());
+            }
+            metrics.take_changed()
+        };
+        let Some(series) = series else { return };
+        let times = (self.since_ns, (self.now_ns)());
+        let body = encode::metrics(self.options.format, &self.options.resource, &series, times);
+        let why = match self.deliver(url, &body.into(), ending).await {
+            Answer::Accepted { rejected: 0, .. } => return,
+            Answer::Accepted { why, .. } => {
+                return self.complain(url, &format!("it rejects metrics: {why}"));
+            }
+            Answer::TooLarge => "metrics are too large for it (status 413)".to_owned(),
+            Answer::Later(why, _) | Answer::Refused(why) => why,
+        };
+        // They are sums: the next report has them as well.
+        self.metrics.lock().not_sent();
+        self.complain(url, &why);
+    }
+
+    /// Sends a request, again if the collector has no time for it; at the end of the process without waits.
+    async fn deliver(&self, url: &str, body: &Bytes, ending: &mut watch::Receiver<bool>) -> Answer {
+        let mut retry = FIRST_RETRY;
+        let mut attempt = 1;
+        loop {
+            let is_last = attempt >= MAX_ATTEMPTS || *ending.borrow();
+            let answer = self.post(url, body.clone()).await;
+            let wait = match &answer {
+                Answer::Later(_, wait) if !is_last => wait.unwrap_or(retry),
+                Answer::Accepted { .. }
+                | Answer::Later(..)
+                | Answer::TooLarge
+                | Answer::Refused(_) => return answer,
+            };
+            tokio::select! {
+                () = sleep(wait) => (),
+                _ = ending.wait_for(|is_ending| *is_ending) => (),
+            }
+            (attempt, retry) = (attempt + 1, retry * 2);
+        }
+    }
+
+    async fn post(&self, url: &str, body: Bytes) -> Answer {
+        let content_type = Secret::new(self.options.format.content_type().to_owned());
+        let mut headers = vec![(Cow::Borrowed("content-type"), content_type)];
+        for (name, value) in &self.options.headers {
+            headers.push((Cow::Owned(name.clone()), value.clone()));
+        }
+        let request = HttpRequest { url: url.to_owned(), headers, body: Some(vec![body]) };
+        let answered = async {
+            let reply = self.http.send(request).await.map_err(|error| error.to_string())?;
+            let status = reply.status;
+            let retry_after = reply.header("retry-after").map(str::to_owned);
+            let body = reply.into_bytes(MAX_ANSWER_BYTES).await.unwrap_or_default();
+            Ok(Answer::read(status, retry_after.as_deref(), self.options.format, &body))
+        };
+        match timeout(self.options.timeout, answered).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(why)) => Answer::Later(why, None),
+            Err(_late) => Answer::Later(SILENT.to_owned(), None),
+        }
+    }
+
+    /// Says once what is wrong; the metrics have the number of spans that were dropped.
+    fn complain(&self, url: &str, why: &str) {
+        if !self.has_said.swap(true, Ordering::Relaxed) {
+            let host = host_of(url);
+            (self.say)(&format!("telemetry does not reach `{host}` as a whole: {why}"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_net::HttpOptions;
+    use gnoma_testkit::server::{Gate, Reply, Server};
+
+    use super::*;
+    use crate::{
+        options::{ExportSettings, Format},
+        queue::MAX_SPANS,
+        span::{SpanId, SpanKind, TraceId},
+    };
+
+    fn span(number: u64) -> Span {
+        Span {
+            trace: TraceId([1; 16]),
+            id: SpanId::from_random(number),
+            parent: None,
+            name: "chat m".to_owned(),
+            kind: SpanKind::Client,
+            start_ns: 1,
+            end_ns: 2,
+            attributes: Vec::new(),
+            events: Vec::new(),
+            error: None,
+        }
+    }
+
+    type Sentences = Arc<Mutex<Vec<String>>>;
+
+    fn exporter(url: &str) -> (Exporter, Sentences) {
+        let settings = ExportSettings {
+            endpoint: Some(url.to_owned()),
+            format: Format::Json,
+            headers: vec![("x-key".to_owned(), Secret::new("mine".to_owned()))],
+        };
+        let options = ExportOptions::new(&settings, |_| None).unwrap().unwrap();
+        let sentences = Sentences::default();
+        let say = Arc::clone(&sentences);
+        let http = Http::new(HttpOptions::default());
+        let exporter =
+            Exporter::start(options, http, || 3, move |text| say.lock().push(text.to_owned()));
+        (exporter, sentences)
+    }
+
+    fn span_count(server: &Server) -> usize {
+        let spans = |request: gnoma_testkit::server::Request| {
+            let json = request.json();
+            let spans = json["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array();
+            spans.map_or(0, Vec::len)
+        };
+        server.requests().into_iter().map(spans).sum()
+    }
+
+    #[tokio::test]
+    async fn everything_is_sent_at_the_end() {
+        let server = Server::start(|_| Reply::json(200, "{}")).unwrap();
+        let (exporter, sentences) = exporter(&server.url());
+        (0..700).for_each(|number| exporter.send(span(number)));
+        exporter.add(Instrument::Turns, 1, Vec::new());
+        exporter.finish().await;
+        assert_eq!((span_count(&server), exporter.dropped()), (700, 0));
+        let requests = server.requests();
+        let paths: Vec<_> = requests.iter().map(|it| it.path().to_owned()).collect();
+        assert_eq!(paths, ["/v1/traces", "/v1/traces", "/v1/metrics"]);
+        assert!(requests.iter().all(|it| it.header("x-key") == Some("mine")));
+        assert!(requests.iter().all(|it| it.header("content-type") == Some("application/json")));
+        assert_eq!(sentences.lock().len(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_collector_that_never_answers_costs_no_turn_anything() {
+        let gate = Gate::default();
+        let server = Server::start({
+            let gate = gate.clone();
+            move |_| Reply::json(200, "{}").behind(&gate)
+        })
+        .unwrap();
+        let (exporter, sentences) = exporter(&server.url());
+        let begun = Instant::now();
+        (0..20_000).for_each(|number| exporter.send(span(number)));
+        tokio::task::yield_now().await;
+        assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+        assert!(exporter.dropped() >= 20_000 - 2 * MAX_SPANS as u64);
+        let ending = Instant::now();
+        exporter.finish().await;
+        assert!(ending.elapsed() < FLUSH_PATIENCE * 2, "{:?}", ending.elapsed());
+        assert_eq!(exporter.dropped(), 20_000, "nothing has arrived");
+        assert!(sentences.lock()[0].ends_with("it does not answer"), "{sentences:?}");
+    }
+
+    #[tokio::test]
+    async fn a_collector_without_time_is_asked_again() {
+        let replies = [
+            Reply::text(503, "").header("retry-after", "0"),
+            Reply::text(429, "").header("retry-after", "0"),
+            Reply::json(200, "{}"),
+        ];
+        let server = Server::queue(replies).unwrap();
+        let (exporter, sentences) = exporter(&server.url());
+        (0..512).for_each(|number| exporter.send(span(number)));
+        while span_count(&server) < 3 * 512 {
+            tokio::task::yield_now().await;
+        }
+        exporter.finish().await;
+        assert_eq!((exporter.dropped(), sentences.lock().len()), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn what_a_collector_does_not_take_is_counted_and_said_once() {
+        let partial = r#"{"partialSuccess":{"rejectedSpans":"2","errorMessage":"too\nold"}}"#;
+        for (status, body, dropped, said) in [
+            (400, "", 5, "it refuses the data (status 400)"),
+            (302, "", 5, "it redirects (status 302)"),
+            (413, "", 5, "a span is too large for it (status 413)"),
+            (503, "", 5, "it answers with status 503"),
+            (200, partial, 2, "it rejects spans: too old"),
+        ] {
+            let server = Server::start(move |_| Reply::json(status, body)).unwrap();
+            let address = server.url().replace("http://", "http://user:secret@");
+            let (exporter, sentences) = exporter(&address);
+            (0..5).for_each(|number| exporter.send(span(number)));
+            exporter.add(Instrument::Turns, 1, Vec::new());
+            exporter.finish().await;
+            assert_eq!(exporter.dropped(), dropped, "{status}");
+            let expected =
+                format!("telemetry does not reach `{}` as a whole: {said}", server.url());
+            assert_eq!(*sentences.lock(), [expected]);
+        }
+        let (exporter, sentences) = exporter(&Server::nobody().unwrap());
+        exporter.send(span(1));
+        exporter.finish().await;
+        assert_eq!((exporter.dropped(), sentences.lock().len()), (1, 1));
+    }
+
+    #[tokio::test]
+    async fn dropped_spans_are_among_the_metrics() {
+        let server = Server::start(|request| match request.path() {
+            "/v1/traces" => Reply::text(400, ""),
+            _ => Reply::json(200, "{}"),
+        });
+        let server = server.unwrap();
+        let (exporter, _sentences) = exporter(&server.url());
+        (0..3).for_each(|number| exporter.send(span(number)));
+        exporter.finish().await;
+        let metrics = server.requests().pop().unwrap().json();
+        let metric = &metrics["resourceMetrics"][0]["scopeMetrics"][0]["metrics"][0];
+        assert_eq!(metric["name"], "gnoma.telemetry.spans.dropped");
+        assert_eq!(metric["sum"]["dataPoints"][0]["asInt"], "3");
+    }
+}

@@ -1,0 +1,218 @@
+//! Metrics: sums and histograms since the process began.
+
+use crate::span::{Attribute, Value};
+
+/// Most series in all; what would be one more is counted without its attributes.
+const MAX_SERIES: usize = 256;
+/// The attribute of the series that counts the rest: `specification/metrics/sdk.md`, overflow attribute.
+const OVERFLOW: &str = "otel.metric.overflow";
+
+/// A metric that gnoma sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instrument {
+    /// Tokens of a model call, of the type that the attribute `gen_ai.token.type` says.
+    TokenUsage,
+    /// Duration of a model call, in seconds.
+    OperationDuration,
+    /// Cost of model calls, recorded in micro-dollars and sent in dollars.
+    CostUsd,
+    /// Turns.
+    Turns,
+    /// Questions to people.
+    Questions,
+    /// Failovers from one model to another.
+    Failovers,
+    /// Spans that could not be sent.
+    DroppedSpans,
+}
+
+/// The form of a metric.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum InstrumentForm {
+    /// A sum that only grows.
+    Count,
+    /// The same, sent as a millionth.
+    Millionths,
+    /// A histogram with these bounds.
+    Histogram(&'static [f64]),
+}
+
+impl Instrument {
+    /// Its name, its unit, what it is, and its form. The bounds are those that the GenAI conventions name.
+    pub(crate) fn describe(self) -> (&'static str, &'static str, &'static str, InstrumentForm) {
+        use InstrumentForm::{Count, Histogram, Millionths};
+        const TOKENS: &[f64] = &[
+            1.0,
+            4.0,
+            16.0,
+            64.0,
+            256.0,
+            1024.0,
+            4096.0,
+            16384.0,
+            65536.0,
+            262_144.0,
+            1_048_576.0,
+            4_194_304.0,
+            16_777_216.0,
+            67_108_864.0,
+        ];
+        const SECONDS: &[f64] = &[
+            0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92,
+        ];
+        match self {
+            Self::TokenUsage => (
+                "gen_ai.client.token.usage",
+                "{token}",
+                "Number of input and output tokens used.",
+                Histogram(TOKENS),
+            ),
+            Self::OperationDuration => (
+                "gen_ai.client.operation.duration",
+                "s",
+                "GenAI operation duration.",
+                Histogram(SECONDS),
+            ),
+            Self::CostUsd => {
+                ("gnoma.cost.usd", "USD", "Cost of model calls at known prices.", Millionths)
+            }
+            Self::Turns => ("gnoma.turns", "{turn}", "Turns.", Count),
+            Self::Questions => ("gnoma.questions", "{question}", "Questions to people.", Count),
+            Self::Failovers => {
+                ("gnoma.failovers", "{failover}", "Failovers to another model.", Count)
+            }
+            Self::DroppedSpans => {
+                ("gnoma.telemetry.spans.dropped", "{span}", "Spans that could not be sent.", Count)
+            }
+        }
+    }
+}
+
+/// The values of one instrument with the same attributes.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Series {
+    pub(crate) instrument: Instrument,
+    pub(crate) attributes: Vec<Attribute>,
+    /// How many values were recorded.
+    pub(crate) count: u64,
+    /// Their sum: whole for counts, and exact for numbers below 2^53 in histograms.
+    pub(crate) total: u64,
+    pub(crate) sum: f64,
+    /// Values by bucket; empty for counts.
+    pub(crate) buckets: Vec<u64>,
+}
+
+/// All series of a process.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Metrics {
+    series: Vec<Series>,
+    has_changed: bool,
+}
+
+impl Metrics {
+    /// Adds to a count.
+    pub(crate) fn add(&mut self, instrument: Instrument, amount: u64, attributes: Vec<Attribute>) {
+        let series = self.find(instrument, attributes);
+        series.count = series.count.saturating_add(1);
+        series.total = series.total.saturating_add(amount);
+    }
+
+    /// Records a value of a histogram.
+    pub(crate) fn record(
+        &mut self,
+        instrument: Instrument,
+        value: f64,
+        attributes: Vec<Attribute>,
+    ) {
+        let (.., form) = instrument.describe();
+        let InstrumentForm::Histogram(bounds) = form else { return };
+        let series = self.find(instrument, attributes);
+        series.count = series.count.saturating_add(1);
+        series.sum += value;
+        let bucket = bounds.iter().take_while(|bound| value > **bound).count();
+        if let Some(count) = series.buckets.get_mut(bucket) {
+            *count = count.saturating_add(1);
+        }
+    }
+
+    /// The series, if any value was recorded since they were taken last.
+    pub(crate) fn take_changed(&mut self) -> Option<Vec<Series>> {
+        std::mem::take(&mut self.has_changed).then(|| self.series.clone())
+    }
+
+    /// What was taken was not sent.
+    pub(crate) fn not_sent(&mut self) {
+        self.has_changed = true;
+    }
+
+    fn find(&mut self, instrument: Instrument, attributes: Vec<Attribute>) -> &mut Series {
+        self.has_changed = true;
+        let at = self.place(instrument, &attributes).or_else(|| {
+            (self.series.len() >= MAX_SERIES).then(|| self.place(instrument, &overflow())).flatten()
+        });
+        let at = at.unwrap_or_else(|| {
+            let is_full = self.series.len() >= MAX_SERIES;
+            let attributes = if is_full { overflow() } else { attributes };
+            let (.., form) = instrument.describe();
+            let buckets = match form {
+                InstrumentForm::Histogram(bounds) => vec![0; bounds.len() + 1],
+                InstrumentForm::Count | InstrumentForm::Millionths => Vec::new(),
+            };
+            self.series.push(Series {
+                instrument,
+                attributes,
+                count: 0,
+                total: 0,
+                sum: 0.0,
+                buckets,
+            });
+            self.series.len() - 1
+        });
+        &mut self.series[at]
+    }
+
+    fn place(&self, instrument: Instrument, attributes: &[Attribute]) -> Option<usize> {
+        let is_same =
+            |known: &Series| known.instrument == instrument && known.attributes == attributes;
+        self.series.iter().position(is_same)
+    }
+}
+
+fn overflow() -> Vec<Attribute> {
+    vec![(OVERFLOW.into(), Value::Bool(true))]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_fall_into_buckets_that_include_their_bound() {
+        let mut metrics = Metrics::default();
+        for seconds in [0.005, 0.01, 0.011, 100.0] {
+            metrics.record(Instrument::OperationDuration, seconds, Vec::new());
+        }
+        let all = metrics.take_changed().unwrap();
+        assert_eq!((all.len(), all[0].count), (1, 4));
+        assert_eq!(&all[0].buckets[..2], [2, 1]);
+        assert_eq!((all[0].buckets.len(), all[0].buckets.last()), (15, Some(&1)));
+        assert!(metrics.take_changed().is_none(), "nothing is new");
+    }
+
+    #[test]
+    fn series_are_limited_and_nothing_is_lost() {
+        let mut metrics = Metrics::default();
+        let named = |number: usize| vec![("model".into(), Value::Text(number.to_string()))];
+        for number in 0..2 * MAX_SERIES {
+            metrics.add(Instrument::CostUsd, 1, named(number));
+            metrics.add(Instrument::Turns, 1, Vec::new());
+        }
+        let all = metrics.take_changed().unwrap();
+        assert!(all.len() <= MAX_SERIES + 1, "{}", all.len());
+        let total = |instrument| {
+            all.iter().filter(|it| it.instrument == instrument).map(|it| it.total).sum::<u64>()
+        };
+        assert_eq!(total(Instrument::CostUsd), 2 * MAX_SERIES as u64);
+        assert_eq!(total(Instrument::Turns), 2 * MAX_SERIES as u64);
+    }
+}

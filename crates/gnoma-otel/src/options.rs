@@ -1,0 +1,309 @@
+//! Where telemetry goes: settings of the person, and the variables that OpenTelemetry defines.
+//!
+//! <https://opentelemetry.io/docs/specs/otel/protocol/exporter/> and
+//! <https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/>. The variables are read only where
+//! the person turned telemetry on: they are usually meant for the program that somebody works on.
+
+use std::{borrow::Cow, fmt, time::Duration};
+
+use gnoma_core::Secret;
+
+use crate::span::{Attribute, Value, find_attribute};
+
+/// The GenAI conventions that names of spans, metrics and attributes follow; their repository has the text of each version.
+pub(crate) const SCHEMA_URL: &str = "https://opentelemetry.io/schemas/gen-ai/1.42.0";
+
+/// The collector on this machine, at its usual port.
+const DEFAULT_ENDPOINT: &str = "http://localhost:4318";
+/// Longest wait for an answer of the collector.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Most attributes of the resource that variables add.
+const MAX_RESOURCE_ATTRIBUTES: usize = 64;
+
+/// How messages are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// Binary.
+    #[default]
+    Protobuf,
+    /// Text.
+    Json,
+}
+
+impl Format {
+    /// The format of that name; `None` for others, such as `grpc`.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "http/protobuf" => Some(Self::Protobuf),
+            "http/json" => Some(Self::Json),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn content_type(self) -> &'static str {
+        match self {
+            Self::Protobuf => "application/x-protobuf",
+            Self::Json => "application/json",
+        }
+    }
+}
+
+/// A header of requests; values may be keys.
+type Header = (String, Secret<String>);
+
+/// What the settings say; variables win over it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExportSettings {
+    /// The address of the collector, below which signals have their paths.
+    pub endpoint: Option<String>,
+    /// How messages are written.
+    pub format: Format,
+    /// Sent with each request.
+    pub headers: Vec<Header>,
+}
+
+/// Where telemetry goes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExportOptions {
+    /// Address for spans; `None` if none are sent.
+    pub traces_url: Option<String>,
+    /// Address for metrics; `None` if none are sent.
+    pub metrics_url: Option<String>,
+    /// How messages are written.
+    pub format: Format,
+    /// Sent with each request.
+    pub headers: Vec<Header>,
+    /// Longest wait for an answer.
+    pub timeout: Duration,
+    /// Who sends.
+    pub resource: Vec<Attribute>,
+}
+
+/// Why telemetry cannot be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OptionError {
+    /// An address is not one of HTTP; where it was written, and the address.
+    Address(&'static str, String),
+    /// A protocol that gnoma does not speak.
+    Protocol(String),
+}
+
+impl fmt::Display for OptionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address(place, url) => {
+                write!(f, "{place}: `{url}` is not an address; it begins with http:// or https://")
+            }
+            Self::Protocol(name) => write!(
+                f,
+                "gnoma does not speak the protocol `{name}` of OpenTelemetry; use `http/protobuf` or `http/json`"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for OptionError {}
+
+const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+const TRACES_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
+const METRICS_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT";
+
+impl ExportOptions {
+    /// Combines settings with the variables that `variable` reads; `None` if a variable turns everything off.
+    ///
+    /// # Errors
+    /// An address or a protocol cannot be used.
+    pub fn new<'v>(
+        settings: &ExportSettings,
+        variable: impl Fn(&str) -> Option<&'v str>,
+    ) -> Result<Option<Self>, OptionError> {
+        let set =
+            |name: &'static str| variable(name).map(str::trim).filter(|text| !text.is_empty());
+        if set("OTEL_SDK_DISABLED").is_some_and(|text| text.eq_ignore_ascii_case("true")) {
+            return Ok(None);
+        }
+        let format = match set("OTEL_EXPORTER_OTLP_PROTOCOL") {
+            None => settings.format,
+            Some(name) => {
+                Format::named(name).ok_or_else(|| OptionError::Protocol(name.to_owned()))?
+            }
+        };
+        let base = match (set(ENDPOINT), &settings.endpoint) {
+            (Some(url), _) => checked(ENDPOINT, url)?,
+            (None, Some(url)) => checked("otel.endpoint", url)?,
+            (None, None) => DEFAULT_ENDPOINT,
+        };
+        let url = |exporter: &'static str, place: &'static str, path: &str| {
+            if set(exporter).is_some_and(|name| name == "none") {
+                return Ok(None);
+            }
+            match set(place) {
+                Some(url) => checked(place, url).map(|url| Some(url.to_owned())),
+                None => Ok(Some(format!("{}/{path}", base.trim_end_matches('/')))),
+            }
+        };
+        let traces_url = url("OTEL_TRACES_EXPORTER", TRACES_ENDPOINT, "v1/traces")?;
+        let metrics_url = url("OTEL_METRICS_EXPORTER", METRICS_ENDPOINT, "v1/metrics")?;
+        let mut headers = settings.headers.clone();
+        for (name, value) in set("OTEL_EXPORTER_OTLP_HEADERS").into_iter().flat_map(pairs) {
+            headers.retain(|(known, _)| !known.eq_ignore_ascii_case(&name));
+            headers.push((name, Secret::new(value)));
+        }
+        let timeout = set("OTEL_EXPORTER_OTLP_TIMEOUT").and_then(|text| text.parse().ok());
+        let timeout = timeout.filter(|ms| *ms > 0).map_or(DEFAULT_TIMEOUT, Duration::from_millis);
+        let resource = resource(set("OTEL_SERVICE_NAME"), set("OTEL_RESOURCE_ATTRIBUTES"));
+        let has_any = traces_url.is_some() || metrics_url.is_some();
+        let options = Self { traces_url, metrics_url, format, headers, timeout, resource };
+        Ok(has_any.then_some(options))
+    }
+
+    /// The hosts that telemetry goes to: scheme, name and port.
+    pub fn hosts(&self) -> impl Iterator<Item = String> {
+        self.traces_url.iter().chain(&self.metrics_url).map(|url| host_of(url))
+    }
+}
+
+/// Returns scheme, host and port of an address, without credentials.
+pub(crate) fn host_of(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = host.rsplit('@').next().unwrap_or_default();
+    format!("{scheme}://{host}")
+}
+
+fn checked<'u>(place: &'static str, url: &'u str) -> Result<&'u str, OptionError> {
+    let is_http = ["http://", "https://"].iter().any(|scheme| {
+        url.split_at_checked(scheme.len())
+            .is_some_and(|(begin, host)| begin.eq_ignore_ascii_case(scheme) && !host.is_empty())
+    });
+    let is_plain = !url.contains(|c: char| c.is_whitespace() || c.is_control());
+    if is_http && is_plain { Ok(url) } else { Err(OptionError::Address(place, url.to_owned())) }
+}
+
+fn resource(service: Option<&str>, attributes: Option<&str>) -> Vec<Attribute> {
+    let mut all: Vec<Attribute> = Vec::new();
+    let named = service.map(|name| ("service.name".to_owned(), name.to_owned()));
+    let given = attributes.into_iter().flat_map(pairs).take(MAX_RESOURCE_ATTRIBUTES);
+    for (name, value) in named.into_iter().chain(given) {
+        if find_attribute(&all, &name).is_none() {
+            all.push((Cow::Owned(name), Value::Text(value)));
+        }
+    }
+    let own = [
+        ("service.name", "gnoma"),
+        ("service.version", env!("CARGO_PKG_VERSION")),
+        ("telemetry.sdk.name", "gnoma"),
+        ("telemetry.sdk.language", "rust"),
+        ("telemetry.sdk.version", env!("CARGO_PKG_VERSION")),
+        ("gnoma.semconv.schema_url", SCHEMA_URL),
+    ];
+    for (name, value) in own {
+        if find_attribute(&all, name).is_none() {
+            all.push((name.into(), value.into()));
+        }
+    }
+    all
+}
+
+/// Reads `name=value,name=value`, whose values are percent-encoded. What is no pair is left out.
+fn pairs(text: &str) -> impl Iterator<Item = (String, String)> {
+    text.split(',').filter_map(|pair| {
+        let (name, value) = pair.split_once('=')?;
+        let name = decode(name.trim());
+        (!name.is_empty()).then(|| (name, decode(value.trim())))
+    })
+}
+
+/// Decodes `%20` and the like; what is not such a code stays as it is.
+fn decode(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, behind @ ..] = rest {
+        let code = behind.get(..2).filter(|_| *first == b'%');
+        let code = code.and_then(|code| std::str::from_utf8(code).ok());
+        match code.and_then(|code| u8::from_str_radix(code, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = behind.get(2..).unwrap_or_default();
+            }
+            None => {
+                bytes.push(*first);
+                rest = behind;
+            }
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(variables: &[(&str, &'static str)]) -> Result<Option<ExportOptions>, OptionError> {
+        let settings = ExportSettings {
+            endpoint: Some("https://otel.example/base/".to_owned()),
+            headers: vec![("X-Key".to_owned(), Secret::new("mine".to_owned()))],
+            ..ExportSettings::default()
+        };
+        ExportOptions::new(&settings, |name| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
+        })
+    }
+
+    #[test]
+    fn settings_hold_where_no_variable_is_set() {
+        let options = options(&[]).unwrap().unwrap();
+        let expected =
+            ["https://otel.example/base/v1/traces", "https://otel.example/base/v1/metrics"];
+        let urls = [&options.traces_url, &options.metrics_url];
+        assert_eq!(urls.map(|url| url.as_deref().unwrap()), expected);
+        assert!(options.hosts().all(|host| host == "https://otel.example"));
+        assert_eq!(options.format, Format::Protobuf);
+        assert_eq!(find_attribute(&options.resource, "service.name"), Some(&"gnoma".into()));
+        let plain = ExportOptions::new(&ExportSettings::default(), |_| None).unwrap().unwrap();
+        assert_eq!(plain.traces_url.as_deref(), Some("http://localhost:4318/v1/traces"));
+    }
+
+    #[test]
+    fn variables_win_over_settings() {
+        let options = options(&[
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318"),
+            ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://127.0.0.1:9/spans"),
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json"),
+            ("OTEL_EXPORTER_OTLP_HEADERS", "x-key=a%20b%2,no pair,other=c"),
+            ("OTEL_EXPORTER_OTLP_TIMEOUT", "250"),
+            ("OTEL_SERVICE_NAME", "mine"),
+            ("OTEL_RESOURCE_ATTRIBUTES", "service.name=other,team=a%2Cb"),
+        ]);
+        let options = options.unwrap().unwrap();
+        assert_eq!(options.traces_url.as_deref(), Some("http://127.0.0.1:9/spans"));
+        assert_eq!(options.metrics_url.as_deref(), Some("http://127.0.0.1:4318/v1/metrics"));
+        assert_eq!((options.format, options.timeout), (Format::Json, Duration::from_millis(250)));
+        let headers =
+            options.headers.iter().map(|(name, value)| (name.as_str(), value.expose().as_str()));
+        assert_eq!(headers.collect::<Vec<_>>(), [("x-key", "a b%2"), ("other", "c")]);
+        assert_eq!(find_attribute(&options.resource, "service.name"), Some(&"mine".into()));
+        assert_eq!(find_attribute(&options.resource, "team"), Some(&"a,b".into()));
+    }
+
+    #[test]
+    fn signals_can_be_turned_off() {
+        let spans = options(&[("OTEL_METRICS_EXPORTER", "none")]).unwrap().unwrap();
+        assert!(spans.traces_url.is_some() && spans.metrics_url.is_none());
+        assert_eq!(options(&[("OTEL_SDK_DISABLED", "TRUE")]), Ok(None));
+        let both = [("OTEL_METRICS_EXPORTER", "none"), ("OTEL_TRACES_EXPORTER", "none")];
+        assert_eq!(options(&both), Ok(None));
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_named() {
+        let said = |variables: &[(&str, &'static str)]| options(variables).unwrap_err().to_string();
+        let grpc = said(&[("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")]);
+        assert!(grpc.contains("`grpc`") && grpc.contains("`http/protobuf`"), "{grpc}");
+        for address in ["localhost:4317", "http://", "ftp://host", "http://a b"] {
+            let said = said(&[("OTEL_EXPORTER_OTLP_ENDPOINT", address)]);
+            assert!(said.starts_with("OTEL_EXPORTER_OTLP_ENDPOINT: "), "{said}");
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! Writes messages in the two forms of OTLP: protobuf and JSON, from the same description.
+//!
+//! Of protobuf only what OTLP needs is here: <https://protobuf.dev/programming-guides/encoding/>. In JSON, names are in
+//! lower camel case, ids are hexadecimal, 64-bit numbers are texts, and enums are numbers:
+//! <https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding>.
+
+use std::fmt::Write as _;
+
+use crate::options::Format;
+
+/// A field of a message: its number in protobuf and its name in JSON.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Field(pub(crate) u32, pub(crate) &'static str);
+
+const VARINT: u32 = 0;
+const FIXED_64: u32 = 1;
+const LENGTH_DELIMITED: u32 = 2;
+
+/// Writes the fields of one message.
+pub(crate) struct Writer {
+    format: Format,
+    bytes: Vec<u8>,
+}
+
+impl Writer {
+    /// Returns the bytes of a message with the fields that `write` writes.
+    pub(crate) fn message(format: Format, write: impl FnOnce(&mut Self)) -> Vec<u8> {
+        let mut writer = Self { format, bytes: Vec::new() };
+        writer.body(write);
+        writer.bytes
+    }
+
+    /// Writes a message within this one.
+    pub(crate) fn nested(&mut self, field: Field, write: impl FnOnce(&mut Self)) {
+        match self.format {
+            Format::Protobuf => {
+                let body = Self::message(self.format, write);
+                self.delimited(field, &body);
+            }
+            Format::Json => {
+                self.name(field);
+                self.body(write);
+            }
+        }
+    }
+
+    /// Writes a list of messages; nothing if it is empty.
+    pub(crate) fn list<T>(
+        &mut self,
+        field: Field,
+        items: impl IntoIterator<Item = T>,
+        mut write: impl FnMut(&mut Self, T),
+    ) {
+        let mut items = items.into_iter().peekable();
+        if items.peek().is_none() {
+            return;
+        }
+        match self.format {
+            Format::Protobuf => items.for_each(|item| self.nested(field, |body| write(body, item))),
+            Format::Json => {
+                self.name(field);
+                self.bytes.push(b'[');
+                for item in items {
+                    self.comma(b'[');
+                    self.body(|body| write(body, item));
+                }
+                self.bytes.push(b']');
+            }
+        }
+    }
+
+    pub(crate) fn text(&mut self, field: Field, text: &str) {
+        match self.format {
+            Format::Protobuf => self.delimited(field, text.as_bytes()),
+            Format::Json => {
+                self.name(field);
+                self.quoted(text);
+            }
+        }
+    }
+
+    /// Writes the bytes of an id.
+    pub(crate) fn id(&mut self, field: Field, id: &[u8]) {
+        match self.format {
+            Format::Protobuf => self.delimited(field, id),
+            Format::Json => {
+                let mut hex = String::with_capacity(2 * id.len());
+                for byte in id {
+                    let _infallible = write!(hex, "{byte:02x}");
+                }
+                self.text(field, &hex);
+            }
+        }
+    }
+
+    /// Writes a value of an enum or a truth value that is a number in JSON as well.
+    pub(crate) fn small(&mut self, field: Field, number: u8) {
+        match self.format {
+            Format::Protobuf => {
+                self.tag(field, VARINT);
+                self.varint(number.into());
+            }
+            Format::Json => self.raw(field, &number.to_string()),
+        }
+    }
+
+    pub(crate) fn bool(&mut self, field: Field, value: bool) {
+        match self.format {
+            Format::Protobuf => self.small(field, value.into()),
+            Format::Json => self.raw(field, if value { "true" } else { "false" }),
+        }
+    }
+
+    /// Writes an `int64` as a varint.
+    pub(crate) fn int(&mut self, field: Field, number: i64) {
+        match self.format {
+            Format::Protobuf => {
+                self.tag(field, VARINT);
+                self.varint(number.cast_unsigned());
+            }
+            Format::Json => self.raw(field, &format!("\"{number}\"")),
+        }
+    }
+
+    /// Writes a `fixed64` or `sfixed64` that is not negative.
+    pub(crate) fn fixed(&mut self, field: Field, number: u64) {
+        match self.format {
+            Format::Protobuf => {
+                self.tag(field, FIXED_64);
+                self.bytes.extend(number.to_le_bytes());
+            }
+            Format::Json => self.raw(field, &format!("\"{number}\"")),
+        }
+    }
+
+    /// Writes a finite `double`.
+    pub(crate) fn double(&mut self, field: Field, number: f64) {
+        match self.format {
+            Format::Protobuf => {
+                self.tag(field, FIXED_64);
+                self.bytes.extend(number.to_le_bytes());
+            }
+            Format::Json => self.raw(field, &number.to_string()),
+        }
+    }
+
+    /// Writes a packed list of `fixed64`.
+    pub(crate) fn fixed_list(&mut self, field: Field, numbers: &[u64]) {
+        let bytes = || numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<_>>();
+        self.packed(field, bytes, || numbers.iter().map(|it| format!("\"{it}\"")).collect());
+    }
+
+    /// Writes a packed list of `double`.
+    pub(crate) fn double_list(&mut self, field: Field, numbers: &[f64]) {
+        let bytes = || numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<_>>();
+        self.packed(field, bytes, || numbers.iter().map(ToString::to_string).collect());
+    }
+
+    fn packed(
+        &mut self,
+        field: Field,
+        bytes: impl FnOnce() -> Vec<u8>,
+        texts: impl FnOnce() -> Vec<String>,
+    ) {
+        match self.format {
+            Format::Protobuf => self.delimited(field, &bytes()),
+            Format::Json => self.raw(field, &format!("[{}]", texts().join(","))),
+        }
+    }
+
+    fn body(&mut self, write: impl FnOnce(&mut Self)) {
+        match self.format {
+            Format::Protobuf => write(self),
+            Format::Json => {
+                self.bytes.push(b'{');
+                write(self);
+                self.bytes.push(b'}');
+            }
+        }
+    }
+
+    fn raw(&mut self, field: Field, json: &str) {
+        self.name(field);
+        self.bytes.extend(json.as_bytes());
+    }
+
+    fn name(&mut self, Field(_, name): Field) {
+        self.comma(b'{');
+        self.quoted(name);
+        self.bytes.push(b':');
+    }
+
+    /// Separates an item from the one before it, if there is one behind `begin`.
+    fn comma(&mut self, begin: u8) {
+        if self.bytes.last() != Some(&begin) {
+            self.bytes.push(b',');
+        }
+    }
+
+    fn quoted(&mut self, text: &str) {
+        // Text has no form that JSON cannot write.
+        self.bytes.extend(serde_json::to_vec(text).unwrap_or_default());
+    }
+
+    fn delimited(&mut self, field: Field, bytes: &[u8]) {
+        self.tag(field, LENGTH_DELIMITED);
+        self.varint(bytes.len() as u64);
+        self.bytes.extend(bytes);
+    }
+
+    fn tag(&mut self, Field(number, _): Field, wire_type: u32) {
+        self.varint(u64::from((number << 3) | wire_type));
+    }
+
+    fn varint(&mut self, mut number: u64) {
+        while number > 0x7F {
+            self.bytes.push((number & 0x7F) as u8 | 0x80);
+            number >>= 7;
+        }
+        self.bytes.push(number as u8);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(format: Format) -> Vec<u8> {
+        Writer::message(format, |body| {
+            body.text(Field(1, "name"), "a\"b");
+            body.int(Field(2, "count"), 300);
+            body.list(Field(3, "items"), [1, 2], |item, number| item.small(Field(1, "n"), number));
+            body.list(Field(4, "none"), [0_u8; 0], |item, number| {
+                item.small(Field(1, "n"), number);
+            });
+            body.fixed(Field(5, "time"), 1);
+            body.double_list(Field(6, "bounds"), &[0.5]);
+            body.bool(Field(16, "yes"), true);
+        })
+    }
+
+    #[test]
+    fn protobuf_is_written_as_its_specification_says() {
+        let expected: &[u8] = &[
+            0x0A, 3, b'a', b'"', b'b', // 1: bytes
+            0x10, 0xAC, 0x02, // 2: varint 300
+            0x1A, 2, 0x08, 1, 0x1A, 2, 0x08, 2, // 3: two messages
+            0x29, 1, 0, 0, 0, 0, 0, 0, 0, // 5: fixed64
+            0x32, 8, 0, 0, 0, 0, 0, 0, 0xE0, 0x3F, // 6: packed doubles
+            0x80, 0x01, 1, // 16: a tag of two bytes
+        ];
+        assert_eq!(written(Format::Protobuf), expected);
+        let negative = Writer::message(Format::Protobuf, |body| body.int(Field(1, "n"), -1));
+        assert_eq!(negative.len(), 11, "ten bytes of seven bits");
+    }
+
+    #[test]
+    fn json_has_long_numbers_as_texts() {
+        let json = String::from_utf8(written(Format::Json)).unwrap();
+        let expected = r#"{"name":"a\"b","count":"300","items":[{"n":1},{"n":2}],"time":"1","bounds":[0.5],"yes":true}"#;
+        assert_eq!(json, expected);
+    }
+}

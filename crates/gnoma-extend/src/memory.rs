@@ -35,6 +35,8 @@ pub enum MemoryError {
     Full,
     /// There is no line of that number.
     NoLine(usize),
+    /// The file has something else than lines of its own, which a change would lose.
+    ByHand(PathBuf),
 }
 
 impl fmt::Display for MemoryError {
@@ -45,6 +47,11 @@ impl fmt::Display for MemoryError {
             Self::TooLong => write!(f, "a line has at most {MAX_CHARS} characters"),
             Self::Full => write!(f, "there are {MAX_LINES} lines, and there may be no more"),
             Self::NoLine(number) => write!(f, "there is no line {number}"),
+            Self::ByHand(path) => write!(
+                f,
+                "{} has lines that are not `- TEXT`, or more than {MAX_LINES}; change it by hand",
+                path.display()
+            ),
         }
     }
 }
@@ -53,7 +60,7 @@ impl std::error::Error for MemoryError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Io(_, error) => Some(error),
-            Self::Empty | Self::TooLong | Self::Full | Self::NoLine(_) => None,
+            Self::Empty | Self::TooLong | Self::Full | Self::NoLine(_) | Self::ByHand(_) => None,
         }
     }
 }
@@ -90,14 +97,18 @@ impl MemoryFile {
         &self.path
     }
 
+    fn text(&self) -> Result<String, MemoryError> {
+        let text = bounded_file::read_text(&self.path, MAX_BYTES);
+        let text = text.map_err(|error| MemoryError::Io(self.path.clone(), error))?;
+        Ok(text.unwrap_or_default())
+    }
+
     /// Returns the lines with their sources, at most [`MAX_LINES`].
     ///
     /// # Errors
     /// The file cannot be read.
     pub fn lines(&self) -> Result<Vec<String>, MemoryError> {
-        let failed = |error| MemoryError::Io(self.path.clone(), error);
-        let text =
-            bounded_file::read_text(&self.path, MAX_BYTES).map_err(failed)?.unwrap_or_default();
+        let text = self.text()?;
         let lines = text.lines().filter_map(|line| line.strip_prefix(BULLET));
         Ok(lines.map(str::to_owned).take(MAX_LINES).collect())
     }
@@ -112,6 +123,12 @@ impl MemoryFile {
         private_file::create_folder(folder).map_err(failed)?;
         // Sessions side by side change it one after the other.
         let _lock = lock_file(&self.path.with_extension("lock")).map_err(failed)?;
+        let text = self.text()?;
+        let own = text.lines().filter(|line| line.starts_with(BULLET)).count();
+        let all = text.lines().filter(|line| !line.trim().is_empty()).count();
+        if own < all || own > MAX_LINES {
+            return Err(MemoryError::ByHand(self.path.clone()));
+        }
         let mut lines = self.lines()?;
         apply(&mut lines, change, source)?;
         let text: String = lines.iter().map(|line| format!("{BULLET}{line}\n")).collect();

@@ -280,7 +280,7 @@ pub fn trials(
     let runtime = spec.environment.get("XDG_RUNTIME_DIR").map(PathBuf::from);
     let runtime = runtime.filter(|folder| folder.is_absolute());
     folders.extend(runtime.map(|folder| folder.join("gnoma").join(TRIALS).join(&key)));
-    let roots = std::iter::once(&spec.folder).chain(&spec.more_folders).map(|path| resolve(path));
+    let roots = spec_roots(spec);
     let updated = settings.sandbox.build_output.clone();
     let memory = places.memory.clone();
     let trials = Trials::new(launcher::ITSELF.into(), roots.collect(), folders)
@@ -290,14 +290,23 @@ pub fn trials(
         None => trials,
     };
     let home = spec.environment.home();
+    let homes: Vec<_> = home.iter().cloned().chain(home.as_deref().map(resolve)).collect();
+    let copied = copies.iter().map(|(_, original)| original.clone());
+    let worked_on: Vec<_> = spec_roots(spec).chain(copied).collect();
     let local = LocalPlaces {
-        homes: home.iter().cloned().chain(home.as_deref().map(resolve)).collect(),
+        works_at_home: homes.iter().any(|home| worked_on.iter().any(|it| home.starts_with(it))),
+        homes,
         own: own_folders(places, &spec.environment).iter().map(|own| resolve(own)).collect(),
         programs: program_folders(spec),
         copies,
         rules,
     };
     Some(Arc::new(trials.updating(updated).guarding(local)))
+}
+
+/// The folders of the workspace, links followed.
+fn spec_roots(spec: &SessionSpec) -> impl Iterator<Item = PathBuf> {
+    std::iter::once(&spec.folder).chain(&spec.more_folders).map(|path| resolve(path))
 }
 
 /// The folders in which programs are searched for, and those that settings of the workspace's repositories name, links

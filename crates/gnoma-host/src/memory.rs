@@ -117,6 +117,8 @@ fn memory_error(error: &MemoryError) -> HostError {
             remedy: Some("`/memory` shows the lines, `/memory delete N` deletes one".to_owned()),
             ..HostError::usage(error.to_string())
         },
-        MemoryError::Empty | MemoryError::TooLong => HostError::usage(error.to_string()),
+        MemoryError::Empty | MemoryError::TooLong | MemoryError::ByHand(_) => {
+            HostError::usage(error.to_string())
+        }
     }
 }

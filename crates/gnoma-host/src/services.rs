@@ -270,7 +270,11 @@ impl Asked {
             Request::Points => Reply::Points(self.points().await?),
             Request::Changes => Reply::Text(self.changes(false).await?),
             Request::SessionChanges => Reply::Text(self.changes(true).await?),
-            Request::Files { max } => Reply::Text(file_names(&project.spec.folder, max)),
+            Request::Files { max } => {
+                let folder = project.spec.folder.clone();
+                let listed = tokio::task::spawn_blocking(move || file_names(&folder, max)).await;
+                Reply::Text(listed.unwrap_or_default())
+            }
             Request::Export { path } => Reply::Text(self.export(&path).await?),
             Request::Rename { title } => {
                 let id = self.stored()?;

@@ -145,7 +145,10 @@ impl ExportOptions {
         };
         let traces_url = url("OTEL_TRACES_EXPORTER", TRACES_ENDPOINT, "v1/traces")?;
         let metrics_url = url("OTEL_METRICS_EXPORTER", METRICS_ENDPOINT, "v1/metrics")?;
-        let mut headers = settings.headers.clone();
+        // A key of the settings is for the address there, not for one that a variable names.
+        let is_elsewhere =
+            [ENDPOINT, TRACES_ENDPOINT, METRICS_ENDPOINT].iter().any(|name| set(name).is_some());
+        let mut headers = if is_elsewhere { Vec::new() } else { settings.headers.clone() };
         for (name, value) in set("OTEL_EXPORTER_OTLP_HEADERS").into_iter().flat_map(pairs) {
             headers.retain(|(known, _)| !known.eq_ignore_ascii_case(&name));
             headers.push((name, Secret::new(value)));
@@ -178,7 +181,7 @@ fn checked<'u>(place: &'static str, url: &'u str) -> Result<&'u str, OptionError
             .is_some_and(|(begin, host)| begin.eq_ignore_ascii_case(scheme) && !host.is_empty())
     });
     let is_plain = !url.contains(|c: char| c.is_whitespace() || c.is_control());
-    if is_http && is_plain { Ok(url) } else { Err(OptionError::Address(place, url.to_owned())) }
+    if is_http && is_plain { Ok(url) } else { Err(OptionError::Address(place, host_of(url))) }
 }
 
 fn resource(service: Option<&str>, attributes: Option<&str>) -> Vec<Attribute> {

@@ -6,7 +6,10 @@ use std::ffi::{OsStr, OsString};
 use crate::policy::Policy;
 
 /// Names that hold keys, and addresses of helpers that hand keys out. For [`crate::Policy::scrub`].
-pub const SCRUBBED: [&str; 52] = [
+pub const SCRUBBED: [&str; 55] = [
+    "OTEL_EXPORTER_OTLP_HEADERS",
+    "OTEL_EXPORTER_OTLP_METRICS_HEADERS",
+    "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
     "API_KEY",
     "API_KEY_*",
     "*_API_KEY_*",

@@ -143,7 +143,9 @@ export class Actions {
   rewindTo(words, later) {
     return this.#run(async () => {
       const { points: all } = await this.#app.say("points");
-      const same = all.filter((it) => words.startsWith(it.prompt.replace(/…$/, "")) || it.prompt.startsWith(words)).sort((a, b) => a.turns - b.turns);
+      const exact = all.filter((it) => it.prompt === words);
+      const isCut = (prompt) => prompt.length > 1 && prompt.endsWith("…") && words.startsWith(prompt.slice(0, -1));
+      const same = (exact.length ? exact : all.filter((it) => isCut(it.prompt))).sort((a, b) => a.turns - b.turns);
       const point = same[later];
       if (!point) return toast("This message did not begin a turn, so there is nothing to rewind to.");
       return this.#confirmRewind(point);

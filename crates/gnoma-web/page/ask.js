@@ -21,7 +21,7 @@ const titleOf = ({ call }) => TITLES[call.name] ?? `Use ${clean(call.name.replac
 export class Questions {
   #box = byId("questions");
   #shown = new Map();
-  #answer; #place; #since = 0;
+  #answer; #place; #since = 0; #last;
 
   /**
    * `answer(call, answer)` sends an answer; `place(rule, scope)` tells where a rule would be kept.
@@ -60,10 +60,19 @@ export class Questions {
     for (const it of all) it.hidden = it !== current;
     all.forEach((it, place) => this.#count(it, place, all.length));
     this.#box.hidden = all.length === 0;
-    if (news.length) this.#since = performance.now();
+    this.#see(current);
     if (hadFocus) (current?.querySelector("h2") ?? byId("say")).focus();
     return news;
   }
+
+  /** Another question is in sight: what was pressed for the one before does not count for it. */
+  #see(current) {
+    if (current === this.#last) return;
+    this.#last = current;
+    this.#since = performance.now();
+  }
+
+  get #isReady() { return performance.now() - this.#since > READY_MS; }
 
   #count(element, place, many) {
     fill(element.querySelector(".which"), many > 1 && h("button", { type: "button", class: "plain", onclick: () => this.#next(element) }, `${place + 1} of ${many}, next`));
@@ -73,17 +82,17 @@ export class Questions {
     const all = [...this.#shown.values()];
     const next = all[(all.indexOf(element) + 1) % all.length];
     for (const it of all) it.hidden = it !== next;
+    this.#see(next);
     next.querySelector("h2").focus();
   }
 
   /** The keys of the terminal, while nobody writes. */
   #key(event) {
     const card = this.#current;
-    if (!card || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing || document.querySelector("dialog[open]")) return;
+    if (!card || event.repeat || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing || document.querySelector("dialog[open]")) return;
     if (event.target.matches?.("input, textarea, select")) return;
     const button = card.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
-    const isReady = performance.now() - this.#since > READY_MS;
-    if (button && isReady && !button.disabled) {
+    if (button && this.#isReady && !button.disabled) {
       event.preventDefault();
       button.click();
     } else if (event.key.length === 1 && !" ynarp".includes(event.key) && event.target.matches?.(".question h2")) {

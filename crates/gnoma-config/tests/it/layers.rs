@@ -33,6 +33,7 @@ fn without_any_file_everything_has_its_built_in_value() {
     checkpoints.max_age = "30 days"  # default
     checkpoints.max_file = 536870912  # default
     checkpoints.max_size = 4294967296  # default
+    memory.enabled = false  # default
     network.connect_timeout = "10s"  # default
     network.idle_timeout = "5m"  # default
     otel.content = false  # default
@@ -91,6 +92,7 @@ fn every_layer_is_named_where_it_set_a_value() {
     checkpoints.max_age = "30 days"  # default
     checkpoints.max_file = 536870912  # default
     checkpoints.max_size = 4294967296  # default
+    memory.enabled = false  # default
     network.connect_timeout = "10s"  # default
     network.idle_timeout = "5m"  # default
     otel.content = false  # default

@@ -29,6 +29,8 @@ pub struct LocalPlaces {
     pub programs: Vec<PathBuf>,
     /// Folders that stand for others, each with the other one: a file of a copy is judged as that of the original.
     pub copies: Vec<(PathBuf, PathBuf)>,
+    /// The session works in the home itself, so that its settings are among the files it changes.
+    pub works_at_home: bool,
     /// What the rules of the session say; `None` where none is about files.
     pub rules: Option<Arc<dyn RuledPaths>>,
 }
@@ -51,7 +53,7 @@ impl LocalPlaces {
     /// Whether programs may read the path when they start. A copy is none of their places wherever it lies.
     fn is_home_setting(&self, path: &Path) -> bool {
         let is_copy = self.copies.iter().any(|(copy, _)| path.starts_with(copy));
-        !is_copy && is_home_setting(path, &self.homes)
+        self.works_at_home && !is_copy && is_home_setting(path, &self.homes)
     }
 }
 
@@ -90,6 +92,7 @@ mod tests {
                 ("/state/copy".into(), "/home/ada/.local".into()),
                 ("/home/ada/.cache/copy".into(), "/home/ada".into()),
             ],
+            works_at_home: true,
             rules: None,
         };
         for path in [

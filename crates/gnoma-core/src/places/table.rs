@@ -259,6 +259,11 @@ pub const GUARDED: &[Group<WriteProtection>] = &[
 
 /// Names that look like secrets and are made to be shown.
 pub const EXAMPLES: &[&str] = &[
+    ".env?*.py",
+    ".env?*.sh",
+    ".env?*.js",
+    ".env?*.ts",
+    ".env?*.rs",
     ".env.example",
     ".env.*.example",
     ".env.sample",

@@ -343,7 +343,7 @@ impl Batch {
             matches!(entry.state, EntryState::Waiting) && entry.changes_something()
         };
         let why = format!(
-            "not run: the call of `{name}` before it in the same answer failed. Call it again if it does not depend on that"
+            "not run: the call of `{name}` before it in the same answer failed or was denied. Call it again if it does not depend on that"
         );
         let behind = self.entries.iter().skip(at + 1).filter(is_pointless);
         behind.map(|entry| (entry.call.clone(), why.clone())).collect()

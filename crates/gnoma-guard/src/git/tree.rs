@@ -31,7 +31,7 @@ const LOOKING: [&str; 9] =
 /// Options of git itself that change nothing about what a command does.
 const PLAIN_OPTIONS: [&str; 3] = ["--no-pager", "-P", "--no-optional-locks"];
 /// Beginnings of options that have git run a program of the line.
-const RUNNING: [&str; 3] = ["-x", "--exec", "--upload-pack"];
+const RUNNING: [&str; 4] = ["-x", "--exec", "--receive-pack", "--upload-pack"];
 
 /// Whether a command line that begins with `git` may write the repository's settings beside what it does, and runs
 /// nothing else that the line names.

@@ -6,8 +6,6 @@ use super::words::program_of;
 
 /// Programs that show no content whatever their options are.
 const SHOWING_METADATA: [&str; 4] = ["dir", "ls", "stat", "vdir"];
-/// Options of `du` that read names from a file.
-const READING_OF_DU: [&str; 3] = ["-X", "--exclude-from", "--files0-from"];
 /// Commands of git that name files, each with the options that keep it so.
 const NAMING_OF_GIT: [(&str, &[&str]); 3] = [
     ("check-ignore", &["-q", "-v", "-n", "--quiet", "--verbose", "--non-matching", "--no-index"]),
@@ -64,7 +62,11 @@ pub(super) fn is_all(command: &Invocation) -> bool {
         // A pattern is known to expand to names alone.
         (program, _) if SHOWING_METADATA.contains(&program) => true,
         ("du", Some(rest)) => {
-            options(rest, &|word| !READING_OF_DU.iter().any(|option| word.starts_with(option)))
+            // Names are read from a file by `-X`, `--exclude-from` and `--files0-from`, however they are shortened.
+            options(rest, &|word| match word.strip_prefix("--") {
+                Some(long) => !long.starts_with('f') && !long.starts_with("exclude-"),
+                None => !word.contains('X'),
+            })
         }
         ("git", Some([name, rest @ ..])) => NAMING_OF_GIT
             .iter()
@@ -107,6 +109,8 @@ mod tests {
             "cat .env",
             "du -X .env",
             "du --files0-from=.env",
+            "du --files0-f=.env",
+            "du -sX .env",
             "git status -v .env",
             "git ls-files -X .env",
             "git -C x ls-files .env",

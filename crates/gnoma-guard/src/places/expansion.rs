@@ -320,7 +320,7 @@ proptest! {
         below in "[a-z]{0,4}",
     ) {
         let path = path_at(&place, &filling, folder, &below);
-        let local = LocalPlaces { homes: vec!["/home/ada".into()], ..LocalPlaces::default() };
+        let local = LocalPlaces { homes: vec!["/home/ada".into()], works_at_home: true, ..LocalPlaces::default() };
         let by_name = |world: &World<'_>| {
             let path = JudgedPath::path(&path, world);
             let named = |form| super::named(form, super::tables::guarded(), world);

@@ -199,7 +199,8 @@ pub(crate) fn is_inside(spot: &JudgedPath, world: &World<'_>) -> bool {
 pub(crate) fn secret(spot: &JudgedPath, world: &World<'_>) -> Option<&'static str> {
     let secret = |form: &PathForm| {
         let is_shown = is_public(form, world) || form.is_named_like(EXAMPLES);
-        named(form, tables::secrets(), world).filter(|_| !is_shown)
+        let by_shape = || gnoma_core::places::secret(&form.path).map(|known| known.kind);
+        named(form, tables::secrets(), world).or_else(by_shape).filter(|_| !is_shown)
     };
     let is_own = || is_own(spot, world) && !is_skill(spot, world);
     spot.forms().find_map(secret).or_else(|| is_own().then_some(OWN_FILES))

@@ -70,8 +70,14 @@ pub fn create_schedule(project: &Project, new: NewSchedule) -> Result<ScheduleRe
         let remedy = Some("let the task read it where it runs".to_owned());
         return Err(HostError { remedy, ..HostError::usage(cause) });
     }
-    let SessionSpec { folder, more_folders, profile, overrides, .. } = project.spec.clone();
-    let Overrides { provider, model, mode, .. } = overrides;
+    let SessionSpec { folder, more_folders, profile, overrides, agent, system, .. } =
+        project.spec.clone();
+    let Overrides { provider, model, mode, max_rounds, thinking, .. } = overrides;
+    if agent.is_some() || system.is_some() || max_rounds.is_some() || thinking.is_some() {
+        let cause = "a schedule does not keep --agent, --system, --max-turns or --thinking, so none was made";
+        let remedy = Some("leave them out, or name them in the task".to_owned());
+        return Err(HostError { remedy, ..HostError::usage(cause) });
+    }
     if mode == Some(PermissionMode::Bypass) {
         let cause = "a schedule cannot have the mode bypass, because nobody sees what it does";
         let remedy = Some("set another mode, and rules that allow what the task needs".to_owned());

@@ -38,7 +38,7 @@ const MAX_WAIT: Duration = Duration::from_secs(20);
 /// Shortest time between two looks.
 const MIN_WAIT: Duration = Duration::from_millis(250);
 /// Runs of schedules that go on at once; others begin later.
-const MAX_RUNS: usize = 4;
+const MAX_RUNS: usize = 32;
 /// How long a run may take, its open questions included.
 const MAX_RUN: Duration = Duration::from_secs(3 * 24 * 60 * 60);
 /// How long the session may take to end after a run.
@@ -70,9 +70,16 @@ impl Scheduler {
             let wait = self.begin_due().await;
             tokio::select! {
                 Some(ended) = self.runs.join_next() => match ended {
-                    Ok(id) => { self.running.remove(&id); }
+                    Ok(id) => {
+                        self.running.remove(&id);
+                        // What could not be claimed is still due, and is not tried at once.
+                        sleep(MIN_WAIT).await;
+                    }
                     // A run that panicked has let go of its lease.
-                    Err(_) => self.running.retain(|_| false),
+                    Err(_) => {
+                        self.running.clear();
+                        sleep(MIN_WAIT).await;
+                    }
                 },
                 () = sleep(wait) => (),
             }
@@ -199,6 +206,9 @@ fn prepare(base: SessionSpec, record: &ScheduleRecord) -> Result<(SessionSpec, A
     };
     let project = Project::open(spec, Notices::unheard(), Shared::default())?;
     project.refuse_whole_system()?;
+    if project.is_incognito() {
+        return Err(HostError::usage("nothing is saved in incognito, so no schedule runs"));
+    }
     let (name, arguments) =
         record.words.split_first().ok_or_else(|| HostError::usage("no task is named"))?;
     Tasks::find(&project).plan(name, arguments)?;

@@ -33,7 +33,6 @@ use rustix::{
 use super::{
     channel,
     confine::{self, Rights},
-    counters,
     entry::hide_memory,
     fault::{Fault, FaultStep},
     filter::{Filters, Sockets},
@@ -438,7 +437,7 @@ impl Launch {
                 // Nobody listens any more: nobody wants to know.
                 channel::send(asker, &tried_message(number)).ok();
             }
-            if self.policy.alone && counters::has_missed_server() {
+            if self.policy.alone && report.is_some_and(|report| report.missed_server) {
                 channel::send(asker, &UNREACHED_MESSAGE).ok();
             }
         }

@@ -22,7 +22,7 @@ use rustix::{
     stdio::{dup2_stderr, dup2_stdin, dup2_stdout},
 };
 
-use super::{guarded::Snapshot, mounts, protect::Protection, raw::next_signal};
+use super::{counters, guarded::Snapshot, mounts, protect::Protection, raw::next_signal};
 
 /// A signal that reaches the launcher and this process, as one to their group does, is passed on
 /// once.
@@ -49,7 +49,13 @@ pub(super) struct Report {
     pub(super) ending: CommandEnd,
     /// Nothing is left in the background.
     pub(super) is_all: bool,
+    /// It tried to reach a server that is not in its network namespace.
+    pub(super) missed_server: bool,
 }
+
+/// The bits of a report's last byte.
+const IS_ALL: u8 = 1;
+const MISSED_SERVER: u8 = 2;
 
 impl Report {
     pub(super) fn send(self, to: &OwnedFd) {
@@ -58,7 +64,9 @@ impl Report {
             CommandEnd::Signal(signal) => (true, signal),
         };
         // Nobody listens any more: nobody wants to know.
-        write(to, &[by_signal.into(), number, self.is_all.into()]).ok();
+        let is_all = if self.is_all { IS_ALL } else { 0 };
+        let missed_server = if self.missed_server { MISSED_SERVER } else { 0 };
+        write(to, &[by_signal.into(), number, is_all | missed_server]).ok();
     }
 
     /// Reads a report; `None` when there will be none. So few bytes come all at once.
@@ -67,10 +75,11 @@ impl Report {
         if read(from, &mut bytes) != Ok(bytes.len()) {
             return None;
         }
-        let [by_signal, number, is_all] = bytes;
+        let [by_signal, number, flags] = bytes;
         let ending =
             if by_signal == 1 { CommandEnd::Signal(number) } else { CommandEnd::Code(number) };
-        Some(Self { ending, is_all: is_all == 1 })
+        let (is_all, missed_server) = (flags & IS_ALL != 0, flags & MISSED_SERVER != 0);
+        Some(Self { ending, is_all, missed_server })
     }
 }
 
@@ -129,7 +138,8 @@ impl ProcessWatch<'_> {
             let collected = collect(self.command, &mut helpers);
             if let Some(ending) = collected.ending {
                 self.check();
-                Report { ending, is_all: collected.is_all }.send(self.report);
+                let missed_server = counters::has_missed_server();
+                Report { ending, is_all: collected.is_all, missed_server }.send(self.report);
                 is_told = true;
                 if !collected.is_all {
                     let_go_of_streams(false).ok();

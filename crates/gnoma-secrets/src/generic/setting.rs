@@ -142,6 +142,10 @@ fn is_code(value: &[u8]) -> bool {
 /// `name(...)`, `name.name[...]`, `name<...>`, `(...)`, `{...}`: brackets that belong together, behind words or nothing.
 fn is_call(value: &[u8]) -> bool {
     let is_path = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b':');
+    // The default of a type: `str=Field(…)`.
+    let name = value.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let is_default = name > 0 && value.get(name) == Some(&b'=');
+    let value = if is_default { value.get(name + 1..).unwrap_or_default() } else { value };
     let opening = value.iter().take_while(|byte| is_path(byte)).count();
     let closing: &[u8] = match value.get(opening) {
         Some(b'(') => b")",
@@ -151,8 +155,9 @@ fn is_call(value: &[u8]) -> bool {
         _ => return false,
     };
     let inside = value.get(opening + 1..).unwrap_or_default();
-    let is_argument = |byte: &u8| byte.is_ascii_alphanumeric() || b"_.:,'\"$-*=/(".contains(byte);
-    memchr::memmem::find(inside, closing)
+    let is_argument =
+        |byte: &u8| byte.is_ascii_alphanumeric() || b"_.:,'\"$-*=/(<>[]{}+&;|!?@%".contains(byte);
+    memchr::memmem::rfind(inside, closing)
         .and_then(|end| inside.get(..end))
         .is_some_and(|inside| inside.iter().all(is_argument))
 }

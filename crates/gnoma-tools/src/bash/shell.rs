@@ -27,7 +27,7 @@ use super::{
     process::Process,
     room::{Room, RoomWatch},
     spare::Spare,
-    survey::{Survey, SurveyMemory},
+    survey::{Survey, SurveyLimits, SurveyMemory},
     unattended::Unattended,
     writable::{FoundInWorkspace, make_writable, refuse_if_led_away, with_own_temporary},
 };
@@ -57,6 +57,8 @@ pub(super) struct Shell {
     surveys: Mutex<SurveyMemory>,
     /// Of work trees around the workspace.
     outer_surveys: Mutex<SurveyMemory>,
+    /// Of other places that a command names.
+    machine_surveys: Mutex<SurveyMemory>,
 }
 
 /// How a command runs on trial, before its layers are there.
@@ -112,6 +114,7 @@ impl Shell {
             room: Arc::default(),
             surveys: Mutex::new(SurveyMemory::with_rules(options.rules.clone())),
             outer_surveys: Mutex::new(SurveyMemory::with_rules(options.rules.clone())),
+            machine_surveys: Mutex::new(SurveyMemory::with_rules(options.rules.clone())),
         }
     }
 
@@ -345,16 +348,19 @@ impl Shell {
             Sandbox::Walled { repositories, .. } => repositories.find(&cx.roots),
             Sandbox::Off => Vec::new(),
         };
-        let look = |roots: &[PathBuf], memory: &Mutex<SurveyMemory>| {
-            Survey::of(roots, &mut memory.lock().unwrap_or_else(PoisonError::into_inner))
-        };
-        let mut survey = look(&cx.roots, &self.surveys);
-        let trees = repositories.iter().filter_map(|found| found.work_tree.as_ref());
-        let around: Vec<_> = trees.chain(self.off_the_list(cx)).cloned().collect();
-        if !around.is_empty() {
-            let outer = look(&around, &self.outer_surveys);
-            survey.held.extend(outer.held);
-            survey.secrets.extend(outer.secrets);
+        let trees = repositories.iter().filter_map(|found| found.work_tree.clone()).collect();
+        let named = self.off_the_list(cx).cloned().collect();
+        let looks: [(Vec<PathBuf>, _, SurveyLimits); 3] = [
+            (cx.roots.to_vec(), &self.surveys, SurveyLimits::WORKSPACE),
+            (trees, &self.outer_surveys, SurveyLimits::WORKSPACE),
+            (named, &self.machine_surveys, SurveyLimits::MACHINE),
+        ];
+        let mut survey = Survey::default();
+        for (roots, memory, limits) in looks.iter().filter(|(roots, ..)| !roots.is_empty()) {
+            let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
+            let found = Survey::within(*limits, roots, &mut memory);
+            survey.held.extend(found.held);
+            survey.secrets.extend(found.secrets);
         }
         FoundInWorkspace { survey, repositories }
     }

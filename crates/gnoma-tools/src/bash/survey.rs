@@ -18,10 +18,20 @@ use gnoma_core::places::{self, RuledPaths, WriteProtection};
 
 use super::secret_files::{self, FileStamp, Suspicion};
 
-/// Folders that are looked at. What is beyond is sealed as a whole, like what a slow disk leaves no time for.
-const MAX_FOLDERS: usize = 1_000_000;
-/// Time that is spent.
-const MAX_TIME: Duration = Duration::from_secs(20);
+/// How much is looked at. What is beyond is sealed as a whole.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SurveyLimits {
+    folders: usize,
+    time: Duration,
+}
+
+impl SurveyLimits {
+    /// Of the workspace: all of it, unless the disk is slow.
+    pub(super) const WORKSPACE: Self = Self { folders: 1_000_000, time: Duration::from_secs(20) };
+    /// Of places of the machine that a command names. Nobody should wait for a look over `/var`.
+    pub(super) const MACHINE: Self = Self { folders: 5_000, time: Duration::from_millis(500) };
+}
+
 /// Longest step of a file system that tells parts of a second, and of one that tells seconds.
 const FINE_STEP: Duration = Duration::from_millis(20);
 const COARSE_STEP: Duration = Duration::from_secs(3);
@@ -40,6 +50,11 @@ pub(super) struct Survey {
     pub(super) held: Vec<PathBuf>,
     /// Files and folders that hold secrets.
     pub(super) secrets: Vec<PathBuf>,
+}
+
+/// Whether a place that is looked over is itself a secret file.
+fn is_secret_file(path: &Path) -> bool {
+    places::secret(path).is_some() && path.is_file()
 }
 
 /// What is held in a folder of the workspace.
@@ -211,16 +226,26 @@ impl FolderNote {
 impl Survey {
     /// Looks over the folders of the workspace, now.
     pub(super) fn of(roots: &[PathBuf], memory: &mut SurveyMemory) -> Self {
-        Self::until(Instant::now() + MAX_TIME, roots, memory)
+        Self::within(SurveyLimits::WORKSPACE, roots, memory)
     }
 
-    fn until(until: Instant, roots: &[PathBuf], memory: &mut SurveyMemory) -> Self {
+    /// The same within other limits.
+    pub(super) fn within(
+        limits: SurveyLimits,
+        roots: &[PathBuf],
+        memory: &mut SurveyMemory,
+    ) -> Self {
+        let until = Instant::now() + limits.time;
         let mut survey = Self::default();
         let start = |root: &PathBuf| PendingFolder { folder: root.clone(), below: PathBuf::new() };
         let mut waiting: VecDeque<_> = roots.iter().map(start).collect();
         let mut seen = HashMap::new();
         while let Some(PendingFolder { folder, below }) = waiting.pop_front() {
-            if seen.len() >= MAX_FOLDERS || Instant::now() > until {
+            if seen.len() >= limits.folders || Instant::now() > until {
+                survey.seal(folder, &below);
+                continue;
+            }
+            if below.as_os_str().is_empty() && is_secret_file(&folder) {
                 survey.secrets.push(folder);
                 continue;
             }
@@ -246,6 +271,15 @@ impl Survey {
         memory.notes = seen;
         survey.add_other_names(memory);
         survey
+    }
+
+    /// Seals what was not looked at: the folder of the root that it is in, so that a list stays short.
+    fn seal(&mut self, folder: PathBuf, below: &Path) {
+        let deeper = below.components().count().saturating_sub(1);
+        let top = folder.ancestors().nth(deeper).map(Path::to_path_buf).unwrap_or(folder);
+        if !self.secrets.contains(&top) {
+            self.secrets.push(top);
+        }
     }
 
     /// Adds other names of the same secret files.
@@ -308,9 +342,8 @@ mod tests {
     }
 
     fn survey(folder: &tempfile::TempDir) -> Survey {
-        const PATIENCE: Duration = Duration::from_secs(60);
         let mut memory = SurveyMemory::default();
-        Survey::until(Instant::now() + PATIENCE, &[folder.path().to_owned()], &mut memory)
+        Survey::of(&[folder.path().to_owned()], &mut memory)
     }
 
     #[test]
@@ -336,8 +369,7 @@ mod tests {
         for (number, change) in changes.iter().enumerate() {
             change();
             for _ in 0..2 {
-                let until = Instant::now() + Duration::from_secs(60);
-                let found = Survey::until(until, &roots, &mut memory);
+                let found = Survey::of(&roots, &mut memory);
                 assert_eq!(found, survey(&folder), "{number}");
                 std::thread::sleep(FINE_STEP * 2);
             }
@@ -429,8 +461,7 @@ mod tests {
         let roots = [folder.path().to_owned()];
         let mut look = || {
             std::thread::sleep(FINE_STEP * 2);
-            let until = Instant::now() + Duration::from_secs(60);
-            below(&folder, Survey::until(until, &roots, &mut memory).secrets)
+            below(&folder, Survey::of(&roots, &mut memory).secrets)
         };
         assert_eq!(look(), [".env"]);
         fs::write(at("notes.txt"), ["-----BEGIN ", "PRIVATE KEY-----\nMIIEvQIBADANBg\n"].concat())
@@ -450,5 +481,16 @@ mod tests {
         let files: Vec<&str> = files.iter().map(String::as_str).collect();
         let folder = workspace(&files);
         assert_eq!(below(&folder, survey(&folder).secrets), ["keys"]);
+    }
+
+    #[test]
+    fn what_is_not_looked_at_is_sealed_by_the_folder_below_the_root() {
+        let folder = workspace(&["a/b/c/notes", "d/.env", "d/e/f", "plain"]);
+        let roots = [folder.path().to_owned()];
+        let limits = SurveyLimits { folders: 3, ..SurveyLimits::MACHINE };
+        let found = Survey::within(limits, &roots, &mut SurveyMemory::default());
+        assert_eq!(below(&folder, found.secrets), ["a", "d", "d/.env"]);
+        let secret = [folder.path().join("d/.env")];
+        assert_eq!(Survey::of(&secret, &mut SurveyMemory::default()).secrets, secret);
     }
 }

@@ -66,7 +66,11 @@ impl TriedTree {
             }
         }
         let changes = layer.changes_but(&|_| false).unwrap();
-        let local = LocalPlaces { homes: vec![root.clone()], ..LocalPlaces::default() };
+        let local = LocalPlaces {
+            homes: vec![root.clone()],
+            works_at_home: true,
+            ..LocalPlaces::default()
+        };
         Self { _folder: folder, root, layer, changes, local }
     }
 

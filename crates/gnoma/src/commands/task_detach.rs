@@ -8,6 +8,7 @@ use gnoma_core::{
     json_value::json,
     protocol::{
         Client, Detach, Reply, Request, RequestId, ServerMessage, SessionSpec, TaskRequest,
+        TaskRunState,
     },
     session::SessionState,
     store::SessionId,
@@ -32,6 +33,8 @@ use crate::{
 
 /// How long it is waited for the begin of the run, which connects to servers and reads files.
 const BEGIN_PATIENCE: Duration = Duration::from_secs(60);
+/// How long it is waited until the server has heard that the session ends.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(5);
 
 pub(super) async fn run(
     words: &[String],
@@ -67,10 +70,22 @@ async fn begin(client: &mut Client, session: &SessionId, words: &[String]) -> Re
     let asked = client.request(Some(session), run).map_err(HostError::from)?;
     let begun = wait_for_begin(client, asked).await;
     if begun.is_err() {
-        // Nothing was said in it.
-        let _gone = client.request(Some(session), Request::Close);
+        close(client, session).await;
     }
     begun
+}
+
+/// Closes the session in which nothing was said, and waits until that is heard.
+async fn close(client: &mut Client, session: &SessionId) {
+    let Ok(closing) = client.request(Some(session), Request::Close) else { return };
+    let heard = async {
+        while let Some(message) = client.next().await {
+            if matches!(message, ServerMessage::Reply { id, .. } if id == closing) {
+                break;
+            }
+        }
+    };
+    let _in_time = timeout_at(Instant::now() + CLOSE_PATIENCE, heard).await;
 }
 
 /// Waits until the first step has begun, or the run has ended already.
@@ -79,7 +94,12 @@ async fn wait_for_begin(client: &mut Client, asked: RequestId) -> Result<()> {
     loop {
         match timeout_at(deadline, client.next()).await {
             Ok(Some(ServerMessage::Reply { id, result })) if id == asked => {
-                return Ok(result.map(drop).map_err(HostError::from)?);
+                return match result.map_err(HostError::from)? {
+                    Reply::Task(report) if report.state == TaskRunState::Failed => {
+                        Err(HostError::failure(report.summary).into())
+                    }
+                    _ => Ok(()),
+                };
             }
             Ok(Some(ServerMessage::Event(happened))) if begins_step(&happened.event) => {
                 return Ok(());

@@ -42,7 +42,7 @@ fn main() {
     for (name, bytes) in files {
         let text = String::from_utf8(bytes).expect("files of the page are text");
         // The page knows which build it is of, so that it notices a newer server.
-        let text = text.replace("{{build}}", &build);
+        let text = without_comments(&name, &text).replace("{{build}}", &build);
         fs::write(out.join(&name), compress_to_vec_zlib(text.as_bytes(), LEVEL))
             .expect("the folder takes files");
         let path = out.join(&name);
@@ -51,4 +51,23 @@ fn main() {
     }
     table += "];\n";
     fs::write(out.join("files.rs"), table).expect("the folder takes files");
+}
+
+/// A script or style without lines that are comments alone, and without indentation: what the program carries.
+fn without_comments(name: &str, text: &str) -> String {
+    if !name.ends_with(".js") && !name.ends_with(".css") {
+        return text.to_owned();
+    }
+    let mut is_inside = false;
+    let mut kept = String::with_capacity(text.len());
+    for line in text.lines().map(str::trim) {
+        let opens = line.starts_with("/*");
+        let is_comment = is_inside || opens || line.starts_with("//");
+        is_inside = (is_inside || opens) && !line.ends_with("*/");
+        if !is_comment && !line.is_empty() {
+            kept.push_str(line);
+            kept.push('\n');
+        }
+    }
+    kept
 }

@@ -13,7 +13,7 @@ const MAX_MESSAGE_CHARS: usize = 200;
 
 /// The result of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum CollectorAnswer {
     /// It was taken, but for so many items; the reason may be empty.
     Accepted { rejected: u64, why: String },
     /// Nothing was taken, and the same request may be sent again, after this wait if it is given.
@@ -24,7 +24,7 @@ pub(crate) enum Answer {
     Refused(String),
 }
 
-impl Answer {
+impl CollectorAnswer {
     /// Reads an answer by its status, its header `retry-after` and its body.
     pub(crate) fn read(
         status: u16,
@@ -153,22 +153,22 @@ fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
 mod tests {
     use super::*;
 
-    fn read(status: u16, body: &[u8]) -> Answer {
-        Answer::read(status, None, Format::Protobuf, body)
+    fn read(status: u16, body: &[u8]) -> CollectorAnswer {
+        CollectorAnswer::read(status, None, Format::Protobuf, body)
     }
 
     #[test]
     fn statuses_say_what_follows() {
-        assert_eq!(read(200, b""), Answer::Accepted { rejected: 0, why: String::new() });
+        assert_eq!(read(200, b""), CollectorAnswer::Accepted { rejected: 0, why: String::new() });
         for status in [429, 502, 503, 504] {
-            assert!(matches!(read(status, b""), Answer::Later(_, None)), "{status}");
+            assert!(matches!(read(status, b""), CollectorAnswer::Later(_, None)), "{status}");
         }
-        assert_eq!(read(413, b""), Answer::TooLarge);
+        assert_eq!(read(413, b""), CollectorAnswer::TooLarge);
         for status in [301, 400, 401, 404, 500, 501] {
-            assert!(matches!(read(status, b""), Answer::Refused(_)), "{status}");
+            assert!(matches!(read(status, b""), CollectorAnswer::Refused(_)), "{status}");
         }
-        let waits = |text| match Answer::read(429, Some(text), Format::Json, b"") {
-            Answer::Later(_, wait) => wait,
+        let waits = |text| match CollectorAnswer::read(429, Some(text), Format::Json, b"") {
+            CollectorAnswer::Later(_, wait) => wait,
             _ => None,
         };
         assert_eq!(waits("7"), Some(Duration::from_secs(7)));
@@ -178,21 +178,21 @@ mod tests {
 
     #[test]
     fn partial_success_is_read_in_both_forms() {
-        let expected = Answer::Accepted { rejected: 3, why: "too old".to_owned() };
+        let expected = CollectorAnswer::Accepted { rejected: 3, why: "too old".to_owned() };
         let body = [0x0A, 11, 0x08, 3, 0x12, 7, b't', b'o', b'o', b'\n', b'o', b'l', b'd'];
         assert_eq!(read(200, &body), expected);
         let json = br#"{"partialSuccess":{"rejectedSpans":"3","errorMessage":"too old"}}"#;
-        assert_eq!(Answer::read(200, None, Format::Json, json), expected);
+        assert_eq!(CollectorAnswer::read(200, None, Format::Json, json), expected);
     }
 
     #[test]
     fn answers_that_are_no_messages_count_as_accepted() {
-        let accepted = Answer::Accepted { rejected: 0, why: String::new() };
+        let accepted = CollectorAnswer::Accepted { rejected: 0, why: String::new() };
         let bodies: [&[u8]; 6] =
             [b"<html>", &[0x0A], &[0x0A, 0xFF], &[0xFF; 40], &[0x0A, 1, 0x08], &[7]];
         for body in bodies {
             assert_eq!(read(200, body), accepted, "{body:?}");
-            assert_eq!(Answer::read(200, None, Format::Json, body), accepted, "{body:?}");
+            assert_eq!(CollectorAnswer::read(200, None, Format::Json, body), accepted, "{body:?}");
         }
     }
 }

@@ -6,7 +6,7 @@
 use crate::{
     instrument::{InstrumentForm, Series},
     options::{Format, SCHEMA_URL},
-    span::{Attribute, Span, SpanEvent, SpanKind, Value},
+    span::{Attribute, AttributeValue, Span, SpanEvent, SpanKind},
     writer::{Field, Writer},
 };
 
@@ -146,11 +146,11 @@ fn write_scope(body: &mut Writer) {
 fn write_attribute(body: &mut Writer, (key, value): &Attribute) {
     body.text(KEY, key);
     body.nested(VALUE, |body| match value {
-        Value::Text(text) => body.text(TEXT_VALUE, text),
-        Value::Bool(value) => body.bool(BOOL_VALUE, *value),
-        Value::Int(number) => body.int(INT_VALUE, *number),
-        Value::Number(number) => body.double(DOUBLE_VALUE, *number),
-        Value::Texts(texts) => body.nested(ARRAY_VALUE, |body| {
+        AttributeValue::Text(text) => body.text(TEXT_VALUE, text),
+        AttributeValue::Bool(value) => body.bool(BOOL_VALUE, *value),
+        AttributeValue::Int(number) => body.int(INT_VALUE, *number),
+        AttributeValue::Number(number) => body.double(DOUBLE_VALUE, *number),
+        AttributeValue::Texts(texts) => body.nested(ARRAY_VALUE, |body| {
             body.list(ARRAY_VALUES, texts, |body, text| body.text(TEXT_VALUE, text));
         }),
     });
@@ -244,8 +244,11 @@ mod tests {
             start_ns: 5,
             end_ns: 4,
             attributes: vec![
-                ("gen_ai.usage.input_tokens".into(), Value::Int(7)),
-                ("gen_ai.response.finish_reasons".into(), Value::Texts(vec!["stop".to_owned()])),
+                ("gen_ai.usage.input_tokens".into(), AttributeValue::Int(7)),
+                (
+                    "gen_ai.response.finish_reasons".into(),
+                    AttributeValue::Texts(vec!["stop".to_owned()]),
+                ),
             ],
             events: Vec::new(),
             error: Some("timeout".to_owned()),

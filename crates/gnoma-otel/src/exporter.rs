@@ -19,7 +19,7 @@ use tokio::{
 };
 
 use crate::{
-    answer::Answer,
+    answer::CollectorAnswer,
     encode,
     instrument::{Instrument, Metrics},
     options::{ExportOptions, host_of},
@@ -171,19 +171,19 @@ impl Sender {
             let answer = self.deliver(url, &body.into(), ending).await;
             self.under_way.store(0, Ordering::Relaxed);
             match answer {
-                Answer::Accepted { rejected: 0, .. } => (),
-                Answer::Accepted { rejected, why } => {
+                CollectorAnswer::Accepted { rejected: 0, .. } => (),
+                CollectorAnswer::Accepted { rejected, why } => {
                     self.queue.lock().drop_spans(rejected.min(count));
                     let why = if why.is_empty() { "without a reason" } else { &why };
                     self.complain(url, &format!("it rejects spans: {why}"));
                 }
-                Answer::TooLarge => {
+                CollectorAnswer::TooLarge => {
                     self.queue.lock().split(spans);
                     if count == 1 {
                         self.complain(url, "a span is too large for it (status 413)");
                     }
                 }
-                Answer::Later(why, _) | Answer::Refused(why) => {
+                CollectorAnswer::Later(why, _) | CollectorAnswer::Refused(why) => {
                     self.queue.lock().drop_spans(count);
                     self.complain(url, &why);
                 }
@@ -205,12 +205,12 @@ impl Sender {
         let times = (self.since_ns, (self.now_ns)());
         let body = encode::metrics(self.options.format, &self.options.resource, &series, times);
         let why = match self.deliver(url, &body.into(), ending).await {
-            Answer::Accepted { rejected: 0, .. } => return,
-            Answer::Accepted { why, .. } => {
+            CollectorAnswer::Accepted { rejected: 0, .. } => return,
+            CollectorAnswer::Accepted { why, .. } => {
                 return self.complain(url, &format!("it rejects metrics: {why}"));
             }
-            Answer::TooLarge => "metrics are too large for it (status 413)".to_owned(),
-            Answer::Later(why, _) | Answer::Refused(why) => why,
+            CollectorAnswer::TooLarge => "metrics are too large for it (status 413)".to_owned(),
+            CollectorAnswer::Later(why, _) | CollectorAnswer::Refused(why) => why,
         };
         // They are sums: the next report has them as well.
         self.metrics.lock().not_sent();
@@ -218,18 +218,23 @@ impl Sender {
     }
 
     /// Sends a request, again if the collector has no time for it; at the end of the process without waits.
-    async fn deliver(&self, url: &str, body: &Bytes, ending: &mut watch::Receiver<bool>) -> Answer {
+    async fn deliver(
+        &self,
+        url: &str,
+        body: &Bytes,
+        ending: &mut watch::Receiver<bool>,
+    ) -> CollectorAnswer {
         let mut retry = FIRST_RETRY;
         let mut attempt = 1;
         loop {
             let is_last = attempt >= MAX_ATTEMPTS || *ending.borrow();
             let answer = self.post(url, body.clone()).await;
             let wait = match &answer {
-                Answer::Later(_, wait) if !is_last => wait.unwrap_or(retry),
-                Answer::Accepted { .. }
-                | Answer::Later(..)
-                | Answer::TooLarge
-                | Answer::Refused(_) => return answer,
+                CollectorAnswer::Later(_, wait) if !is_last => wait.unwrap_or(retry),
+                CollectorAnswer::Accepted { .. }
+                | CollectorAnswer::Later(..)
+                | CollectorAnswer::TooLarge
+                | CollectorAnswer::Refused(_) => return answer,
             };
             tokio::select! {
                 () = sleep(wait) => (),
@@ -239,7 +244,7 @@ impl Sender {
         }
     }
 
-    async fn post(&self, url: &str, body: Bytes) -> Answer {
+    async fn post(&self, url: &str, body: Bytes) -> CollectorAnswer {
         let content_type = Secret::new(self.options.format.content_type().to_owned());
         let mut headers = vec![(Cow::Borrowed("content-type"), content_type)];
         for (name, value) in &self.options.headers {
@@ -251,12 +256,12 @@ impl Sender {
             let status = reply.status;
             let retry_after = reply.header("retry-after").map(str::to_owned);
             let body = reply.into_bytes(MAX_ANSWER_BYTES).await.unwrap_or_default();
-            Ok(Answer::read(status, retry_after.as_deref(), self.options.format, &body))
+            Ok(CollectorAnswer::read(status, retry_after.as_deref(), self.options.format, &body))
         };
         match timeout(self.options.timeout, answered).await {
             Ok(Ok(answer)) => answer,
-            Ok(Err(why)) => Answer::Later(why, None),
-            Err(_late) => Answer::Later(SILENT.to_owned(), None),
+            Ok(Err(why)) => CollectorAnswer::Later(why, None),
+            Err(_late) => CollectorAnswer::Later(SILENT.to_owned(), None),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Metrics: sums and histograms since the process began.
 
-use crate::span::{Attribute, Value};
+use crate::span::{Attribute, AttributeValue};
 
 /// Most series in all; what would be one more is counted without its attributes.
 const MAX_SERIES: usize = 256;
@@ -179,7 +179,7 @@ impl Metrics {
 }
 
 fn overflow() -> Vec<Attribute> {
-    vec![(OVERFLOW.into(), Value::Bool(true))]
+    vec![(OVERFLOW.into(), AttributeValue::Bool(true))]
 }
 
 #[cfg(test)]
@@ -202,7 +202,8 @@ mod tests {
     #[test]
     fn series_are_limited_and_nothing_is_lost() {
         let mut metrics = Metrics::default();
-        let named = |number: usize| vec![("model".into(), Value::Text(number.to_string()))];
+        let named =
+            |number: usize| vec![("model".into(), AttributeValue::Text(number.to_string()))];
         for number in 0..2 * MAX_SERIES {
             metrics.add(Instrument::CostUsd, 1, named(number));
             metrics.add(Instrument::Turns, 1, Vec::new());

@@ -18,6 +18,7 @@ pub use self::{
     instrument::Instrument,
     options::{ExportOptions, ExportSettings, Format, OptionError},
     span::{
-        Attribute, Span, SpanContext, SpanEvent, SpanId, SpanKind, TraceId, Value, find_attribute,
+        Attribute, AttributeValue, Span, SpanContext, SpanEvent, SpanId, SpanKind, TraceId,
+        find_attribute,
     },
 };

@@ -8,7 +8,7 @@ use std::{borrow::Cow, fmt, time::Duration};
 
 use gnoma_core::Secret;
 
-use crate::span::{Attribute, Value, find_attribute};
+use crate::span::{Attribute, AttributeValue, find_attribute};
 
 /// The GenAI conventions that names of spans, metrics and attributes follow; their repository has the text of each version.
 pub(crate) const SCHEMA_URL: &str = "https://opentelemetry.io/schemas/gen-ai/1.42.0";
@@ -190,7 +190,7 @@ fn resource(service: Option<&str>, attributes: Option<&str>) -> Vec<Attribute> {
     let given = attributes.into_iter().flat_map(pairs).take(MAX_RESOURCE_ATTRIBUTES);
     for (name, value) in named.into_iter().chain(given) {
         if find_attribute(&all, &name).is_none() {
-            all.push((Cow::Owned(name), Value::Text(value)));
+            all.push((Cow::Owned(name), AttributeValue::Text(value)));
         }
     }
     let own = [

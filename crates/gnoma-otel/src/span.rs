@@ -102,7 +102,7 @@ fn parse_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
 
 /// The value of an attribute.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub enum AttributeValue {
     /// A text.
     Text(String),
     /// A whole number.
@@ -115,24 +115,24 @@ pub enum Value {
     Texts(Vec<String>),
 }
 
-impl From<u64> for Value {
+impl From<u64> for AttributeValue {
     fn from(number: u64) -> Self {
         Self::Int(i64::try_from(number).unwrap_or(i64::MAX))
     }
 }
 
-impl From<&str> for Value {
+impl From<&str> for AttributeValue {
     fn from(text: &str) -> Self {
         Self::Text(text.to_owned())
     }
 }
 
 /// A name and its value.
-pub type Attribute = (Cow<'static, str>, Value);
+pub type Attribute = (Cow<'static, str>, AttributeValue);
 
 /// Returns the value of an attribute.
 #[must_use]
-pub fn find_attribute<'a>(attributes: &'a [Attribute], name: &str) -> Option<&'a Value> {
+pub fn find_attribute<'a>(attributes: &'a [Attribute], name: &str) -> Option<&'a AttributeValue> {
     attributes.iter().find(|(key, _)| key == name).map(|(_, value)| value)
 }
 
@@ -195,10 +195,12 @@ impl Span {
 }
 
 fn size(attributes: &[Attribute]) -> usize {
-    let of_value = |value: &Value| match value {
-        Value::Text(text) => text.len(),
-        Value::Texts(texts) => texts.iter().map(|text| text.len() + size_of::<String>()).sum(),
-        Value::Int(_) | Value::Number(_) | Value::Bool(_) => 0,
+    let of_value = |value: &AttributeValue| match value {
+        AttributeValue::Text(text) => text.len(),
+        AttributeValue::Texts(texts) => {
+            texts.iter().map(|text| text.len() + size_of::<String>()).sum()
+        }
+        AttributeValue::Int(_) | AttributeValue::Number(_) | AttributeValue::Bool(_) => 0,
     };
     attributes.iter().map(|(_, value)| size_of::<Attribute>() + of_value(value)).sum()
 }

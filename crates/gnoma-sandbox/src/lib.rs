@@ -60,7 +60,7 @@ pub use closed_stdout::stdout_was_closed;
 pub use environment::{SCRUBBED, is_scrubbed, renumber_git_settings};
 pub use exit::{ENDING_BYTES, ending, is_unreached, tried};
 pub use memory::MemoryFolder;
-pub use policy::{CommandLimits, DEFAULT_PROCESSES, Overlay, Policy, Readable};
+pub use policy::{CommandLimits, DEFAULT_PROCESSES, Overlay, Policy, Readable, STAND_IN_MODE};
 pub use scratch::{Scratch, TEMPORARY, holds_temporary, scratch_place};
 pub use support::{Strength, Support, WallPart};
 pub use umask::{leave_terminal, set_umask};
@@ -71,10 +71,6 @@ pub use umask::{leave_terminal, set_umask};
 pub fn stdout_was_closed() -> bool {
     false
 }
-
-/// The mode of an empty folder that stands in the workspace for a name that nothing may take while a command runs:
-/// sticky, which means nothing for a folder of one's own.
-pub const STAND_IN_MODE: u32 = 0o1700;
 
 /// Whether the sandbox reports which sealed files a command tries to open. Elsewhere only its output tells.
 #[cfg(target_os = "linux")]

@@ -2,6 +2,10 @@
 
 use std::path::PathBuf;
 
+/// The mode of an empty folder that stands in the workspace for a name that nothing may take while a command runs:
+/// sticky, which means nothing for a folder of one's own.
+pub const STAND_IN_MODE: u32 = 0o1700;
+
 /// Processes and threads that one session's commands may have at once, unless told otherwise.
 /// Builds on large machines need a thousand; a fork bomb needs all there are.
 pub const DEFAULT_PROCESSES: u32 = 4096;

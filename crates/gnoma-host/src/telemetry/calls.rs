@@ -9,7 +9,7 @@ use gnoma_core::{
     store::Stored,
     sync::Mutex,
 };
-use gnoma_otel::{Attribute, Instrument, Span, SpanId, SpanKind, TraceId, Value};
+use gnoma_otel::{Attribute, AttributeValue, Instrument, Span, SpanId, SpanKind, TraceId};
 
 use super::{
     content::clean_name,
@@ -134,7 +134,7 @@ pub(super) fn arm_attributes(arm: &ModelRef) -> Vec<Attribute> {
     vec![
         ("gen_ai.operation.name".into(), "chat".into()),
         ("gen_ai.provider.name".into(), provider_name(&arm.provider).into()),
-        ("gen_ai.request.model".into(), Value::Text(clean_name(&arm.model))),
+        ("gen_ai.request.model".into(), AttributeValue::Text(clean_name(&arm.model))),
     ]
 }
 
@@ -142,28 +142,28 @@ fn call_attributes(held: &HeldCall, call: &SettledCall) -> Vec<Attribute> {
     let amount = &call.amount;
     let mut all = arm_attributes(&held.arm);
     all.extend([
-        ("gen_ai.conversation.id".into(), Value::Text(held.session.clone())),
-        ("gen_ai.request.stream".into(), Value::Bool(true)),
+        ("gen_ai.conversation.id".into(), AttributeValue::Text(held.session.clone())),
+        ("gen_ai.request.stream".into(), AttributeValue::Bool(true)),
         ("gen_ai.usage.input_tokens".into(), amount.input.into()),
         ("gen_ai.usage.output_tokens".into(), amount.output.into()),
         ("gen_ai.usage.cache_read.input_tokens".into(), amount.cached.into()),
         ("gen_ai.usage.cache_creation.input_tokens".into(), amount.cache_write.into()),
         ("gen_ai.usage.reasoning.output_tokens".into(), call.thinking.into()),
-        ("gnoma.arm".into(), Value::Text(clean_name(&held.arm.to_string()))),
+        ("gnoma.arm".into(), AttributeValue::Text(clean_name(&held.arm.to_string()))),
     ]);
     if call.is_priced {
         all.push(("gnoma.cost.micro_usd".into(), amount.micro_usd.into()));
     }
     if let Some(ms) = call.first_part_ms {
-        let seconds = Value::Number(ms as f64 / 1e3);
+        let seconds = AttributeValue::Number(ms as f64 / 1e3);
         all.push(("gen_ai.response.time_to_first_chunk".into(), seconds));
     }
     if let Some(stop) = call.stop {
-        let reasons = Value::Texts(vec![finish_reason(stop).to_owned()]);
+        let reasons = AttributeValue::Texts(vec![finish_reason(stop).to_owned()]);
         all.push(("gen_ai.response.finish_reasons".into(), reasons));
     }
     if !held.task.is_empty() {
-        all.push(("gnoma.task.kind".into(), Value::Text(clean_name(&held.task))));
+        all.push(("gnoma.task.kind".into(), AttributeValue::Text(clean_name(&held.task))));
     }
     all.extend(call.failure.map(|kind| error_type(&error_name(kind))));
     all

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gnoma_extend::hooks::{HookRunReport, HookRuns};
-use gnoma_otel::{Span, SpanId, SpanKind, TraceId, Value};
+use gnoma_otel::{AttributeValue, Span, SpanId, SpanKind, TraceId};
 
 use super::{
     calls::error_type,
@@ -31,7 +31,7 @@ impl Telemetry {
         let took_ms = i64::try_from(run.took_ms).unwrap_or_default();
         let mut attributes = vec![("gnoma.hook.event".into(), run.event.into())];
         if let Some(code) = run.exit_code {
-            attributes.push(("gnoma.hook.exit_code".into(), Value::Int(code.into())));
+            attributes.push(("gnoma.hook.exit_code".into(), AttributeValue::Int(code.into())));
         }
         attributes.extend(run.error.map(error_type));
         let trace = above.map(|above| above.trace);

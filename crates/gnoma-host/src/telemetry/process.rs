@@ -8,7 +8,7 @@ use gnoma_core::{
     tool::{BoxFuture, CallSpans},
 };
 use gnoma_net::Http;
-use gnoma_otel::{ExportOptions, Exporter, SpanContext, TraceId, Value, find_attribute};
+use gnoma_otel::{AttributeValue, ExportOptions, Exporter, SpanContext, TraceId, find_attribute};
 
 use super::spans::SessionSpans;
 use crate::{Notices, clock::Clock};
@@ -61,7 +61,7 @@ impl Telemetry {
             // Sums since a process began must not be mixed with those of another one.
             if find_attribute(&options.resource, INSTANCE_ID).is_none() {
                 let id = TraceId::from_random(self.random(), self.random());
-                options.resource.push((INSTANCE_ID.into(), Value::Text(id.to_string())));
+                options.resource.push((INSTANCE_ID.into(), AttributeValue::Text(id.to_string())));
             }
             Exporter::start(options, self.http.clone(), now_ns, move |text| {
                 let Some(sessions) = sessions.upgrade() else { return };

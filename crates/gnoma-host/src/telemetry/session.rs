@@ -12,7 +12,9 @@ use gnoma_core::{
 };
 use gnoma_extend::mcp;
 use gnoma_guard::firewall::Firewall;
-use gnoma_otel::{Attribute, Instrument, Span, SpanContext, SpanEvent, SpanId, SpanKind, Value};
+use gnoma_otel::{
+    Attribute, AttributeValue, Instrument, Span, SpanContext, SpanEvent, SpanId, SpanKind,
+};
 
 use super::{
     calls::{arm_attributes, error_name, error_type, provider_name},
@@ -47,7 +49,7 @@ pub struct SessionTrace {
     spans: Arc<Mutex<SessionSpans>>,
     turn: Option<OpenTurn>,
     calls: HashMap<CallId, OpenCall>,
-    questions: HashMap<CallId, OpenQuestion>,
+    questions: HashMap<CallId, AskedQuestion>,
     /// When something happened last that a compaction can follow on.
     last_ms: i64,
 }
@@ -72,7 +74,7 @@ struct OpenCall {
     arguments: Option<String>,
 }
 
-struct OpenQuestion {
+struct AskedQuestion {
     begin_ms: i64,
     /// The span of the call that it is about.
     above: SpanContext,
@@ -132,11 +134,14 @@ impl SessionTrace {
             Event::State(SessionState::Idle | SessionState::Closed) => self.close(now_ms),
             Event::RoundStarted { arm, .. } => {
                 self.set("gen_ai.provider.name", provider_name(&arm.provider).into());
-                self.set("gen_ai.request.model", Value::Text(self.redaction.name(&arm.model)));
+                self.set(
+                    "gen_ai.request.model",
+                    AttributeValue::Text(self.redaction.name(&arm.model)),
+                );
             }
             Event::ArmChanged { from, to, .. } => {
                 let arm = |name: &'static str, arm: &dyn ToString| {
-                    (name.into(), Value::Text(self.redaction.name(&arm.to_string())))
+                    (name.into(), AttributeValue::Text(self.redaction.name(&arm.to_string())))
                 };
                 let facts = vec![arm("gnoma.arm.from", from), arm("gnoma.arm.to", to)];
                 self.add_event(now_ms, "gnoma.failover", facts);
@@ -177,7 +182,7 @@ impl SessionTrace {
                 let above = self.spans.lock().call_or_above(during.as_ref().unwrap_or(&call.id));
                 if let Some(above) = above.filter(|_| self.questions.len() < MAX_OPEN) {
                     let is_within = during.is_some();
-                    let question = OpenQuestion { begin_ms: now_ms, above, is_within, kind };
+                    let question = AskedQuestion { begin_ms: now_ms, above, is_within, kind };
                     self.questions.insert(call.id.clone(), question);
                 }
             }
@@ -255,7 +260,7 @@ impl SessionTrace {
         };
         let mut all: Vec<Attribute> = vec![
             ("gen_ai.operation.name".into(), "invoke_agent".into()),
-            ("gen_ai.agent.name".into(), Value::Text(agent.clone())),
+            ("gen_ai.agent.name".into(), AttributeValue::Text(agent.clone())),
             ("gen_ai.conversation.id".into(), self.session.id.as_str().into()),
         ];
         all.extend(attributes);
@@ -299,9 +304,9 @@ impl SessionTrace {
             ));
         }
         let code = last_lines(&text).find_map(|line| line.strip_prefix("Exit code ")?.parse().ok());
-        facts.extend(code.map(|code| ("gnoma.tool.exit_code".into(), Value::Int(code))));
+        facts.extend(code.map(|code| ("gnoma.tool.exit_code".into(), AttributeValue::Int(code))));
         if self.telemetry.has_content {
-            let result = Value::Text(self.redaction.content(&text));
+            let result = AttributeValue::Text(self.redaction.content(&text));
             facts.push(("gen_ai.tool.call.result".into(), result));
         }
         if result.is_error {
@@ -317,9 +322,9 @@ impl SessionTrace {
         let is_of_server = call.tool.starts_with(mcp::PREFIX);
         let mut all: Vec<Attribute> = vec![
             ("gen_ai.operation.name".into(), "execute_tool".into()),
-            ("gen_ai.tool.call.id".into(), Value::Text(self.redaction.name(id.as_str()))),
+            ("gen_ai.tool.call.id".into(), AttributeValue::Text(self.redaction.name(id.as_str()))),
             ("gen_ai.tool.type".into(), if is_of_server { "extension" } else { "function" }.into()),
-            ("gnoma.tool.asked".into(), Value::Bool(call.was_asked)),
+            ("gnoma.tool.asked".into(), AttributeValue::Bool(call.was_asked)),
         ];
         if is_of_server && call.is_started {
             all.push(("mcp.method.name".into(), "tools/call".into()));
@@ -329,15 +334,15 @@ impl SessionTrace {
             all.push(("gnoma.tool.verdict".into(), verdict.into()));
         }
         if let Some(arguments) = call.arguments {
-            all.push(("gen_ai.tool.call.arguments".into(), Value::Text(arguments)));
+            all.push(("gen_ai.tool.call.arguments".into(), AttributeValue::Text(arguments)));
         }
         let error = facts.iter().find(|(name, _)| name == "error.type");
         let error = error.and_then(|(_, value)| match value {
-            Value::Text(text) => Some(text.clone()),
+            AttributeValue::Text(text) => Some(text.clone()),
             _ => None,
         });
         let name = format!("execute_tool {}", call.tool);
-        all.push(("gen_ai.tool.name".into(), Value::Text(call.tool)));
+        all.push(("gen_ai.tool.name".into(), AttributeValue::Text(call.tool)));
         all.extend(facts);
         // A call of a server is one span, as the conventions of MCP recommend, so it is the client's.
         let kind = if is_of_server { SpanKind::Client } else { SpanKind::Internal };
@@ -412,11 +417,11 @@ impl SessionTrace {
             role == "user" && gnoma_otel::find_attribute(&turn.attributes, name).is_some()
         });
         if !is_known {
-            self.set(name, Value::Text(self.redaction.message(role, message)));
+            self.set(name, AttributeValue::Text(self.redaction.message(role, message)));
         }
     }
 
-    fn set(&mut self, name: &'static str, value: Value) {
+    fn set(&mut self, name: &'static str, value: AttributeValue) {
         if let Some(turn) = &mut self.turn {
             turn.attributes.retain(|(known, _)| known != name);
             turn.attributes.push((name.into(), value));

@@ -48,7 +48,7 @@ use super::{
     real::RealPaths,
     seals::{self, SealKind, SealServer},
     session, sockets,
-    watch::{CommandEnd, Guard, ProcessWatch, Report, let_go_of_streams},
+    watch::{Guard, ProcessWatch, Report, let_go_of_streams},
 };
 use crate::{
     environment,
@@ -61,8 +61,6 @@ use crate::{
 const NOT_STARTED: u8 = 126;
 /// Exit code when there is no such command.
 const NOT_FOUND: u8 = 127;
-/// Added to a signal's number where the end itself cannot be imitated.
-const SIGNAL_BASE: u8 = 128;
 
 /// Says that nothing was run, and why. Returns the exit code for that.
 pub(super) fn refuse(fault: &Fault) -> u8 {
@@ -461,7 +459,7 @@ impl Launch {
             waitpid(Some(watch), WaitOptions::empty()).ok();
             keeper.forestall();
         }
-        report.map_or(ExitCode::from(NOT_BUILT), |report| end_like(report.ending))
+        report.map_or(ExitCode::from(NOT_BUILT), |report| report.ending.repeat())
     }
 
     /// Passes signals on until there is something to read.
@@ -488,15 +486,5 @@ fn not_started(program: &OsStr, error: &io::Error) -> u8 {
     match error.kind() {
         io::ErrorKind::NotFound => NOT_FOUND,
         _ => NOT_STARTED,
-    }
-}
-
-fn end_like(ending: CommandEnd) -> ExitCode {
-    match ending {
-        CommandEnd::Code(code) => ExitCode::from(code),
-        CommandEnd::Signal(signal) => {
-            raw::die_by(signal.into());
-            ExitCode::from(SIGNAL_BASE.saturating_add(signal))
-        }
     }
 }

@@ -33,7 +33,7 @@ use rustix::{
 };
 
 use super::fault::{Fault, FaultStep};
-use crate::STAND_IN_MODE;
+use crate::policy::STAND_IN_MODE;
 
 /// How often a stand-in that vanishes while it is being locked is made again.
 const MAX_TRIES: usize = 16;

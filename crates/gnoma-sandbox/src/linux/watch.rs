@@ -8,6 +8,7 @@
 use std::{
     fs, io,
     os::fd::{AsFd, OwnedFd},
+    process::ExitCode,
     time::{Duration, Instant},
 };
 
@@ -22,7 +23,13 @@ use rustix::{
     stdio::{dup2_stderr, dup2_stdin, dup2_stdout},
 };
 
-use super::{counters, guarded::Snapshot, mounts, protect::Protection, raw::next_signal};
+use super::{
+    counters,
+    guarded::Snapshot,
+    mounts,
+    protect::Protection,
+    raw::{self, next_signal},
+};
 
 /// A signal that reaches the launcher and this process, as one to their group does, is passed on
 /// once.
@@ -40,6 +47,22 @@ pub(super) enum CommandEnd {
     Code(u8),
     /// By a signal.
     Signal(u8),
+}
+
+/// What is added to the number of a signal in an exit code.
+const SIGNAL_BASE: u8 = 128;
+
+impl CommandEnd {
+    /// Ends this process in the same way, or returns the exit code that says it.
+    pub(super) fn repeat(self) -> ExitCode {
+        match self {
+            Self::Code(code) => ExitCode::from(code),
+            Self::Signal(signal) => {
+                raw::die_by(signal.into());
+                ExitCode::from(SIGNAL_BASE.saturating_add(signal))
+            }
+        }
+    }
 }
 
 /// What the launcher is told when the command ends.

@@ -98,9 +98,7 @@ impl ShellTools {
         });
         let met = known_difference(&text, ending.code());
         add_line(&mut text, &trial_limits::note_of_secrets(&secrets, &cx.roots));
-        if missed_server {
-            add_line(&mut text, trial_limits::NO_SERVERS);
-        }
+        add_line(&mut text, trial_limits::note_of_servers(missed_server));
         let fate = trial_facts::fate(trial, &changes, met, &cx.roots, &trials.local);
         let output = Output { ending, text, built };
         let settling = Settling { trials, layer, changes, updates, command, output, trial, sealed };

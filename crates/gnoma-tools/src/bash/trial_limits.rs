@@ -14,7 +14,7 @@ use super::{process::ShellEnd, reading};
 /// Why a command that tried to reach a server may have to run outside.
 const MISSED_SERVER: &str = "It tried to reach a server, and the sandbox has no network.";
 /// What the model is told of such a command.
-pub(super) const NO_SERVERS: &str = "[it tried to reach a server; trial runs have no network and do not see the servers of this machine]";
+const NO_SERVERS: &str = "[it tried to reach a server; trial runs have no network and do not see the servers of this machine]";
 
 /// Why what a trial run did is not what the command would do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,6 +73,11 @@ impl TrialLimit {
 
 fn this_or_these(files: &[PathBuf]) -> &'static str {
     if files.len() == 1 { "this file" } else { "these files" }
+}
+
+/// What the model is told where a command tried to reach a server.
+pub(super) fn note_of_servers(missed: bool) -> &'static str {
+    if missed { NO_SERVERS } else { "" }
 }
 
 /// What the model is told of secret files that a trial run tried to use.

@@ -54,6 +54,9 @@ pub(crate) fn answer(
         MemoryRequest::Delete { line: Some(line) } => MemoryChange::Delete(*line),
         MemoryRequest::Delete { line: None } => MemoryChange::Clear,
     };
+    if project.is_incognito() {
+        return Err(HostError::usage("nothing is remembered or forgotten in incognito"));
+    }
     if let MemoryChange::Add(text) | MemoryChange::Edit(_, text) = change {
         refuse_to_write(project, text)?;
     }
@@ -76,9 +79,6 @@ fn refuse_to_write(project: &Project, text: &str) -> Result<()> {
     let refused = |cause: &str, remedy: Option<&str>| {
         Err(HostError { remedy: remedy.map(str::to_owned), ..HostError::usage(cause) })
     };
-    if project.is_incognito() {
-        return refused("nothing is remembered in incognito", None);
-    }
     if !is_enabled(project) {
         let remedy = "`gnoma config set memory.enabled true` turns it on";
         return refused("the memory is off", Some(remedy));

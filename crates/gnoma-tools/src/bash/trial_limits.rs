@@ -41,10 +41,11 @@ impl TrialLimit {
         }
         let has_failed = ending != ShellEnd::Code(0);
         // What changed nothing and went well is a result, with a note.
-        if !met.is_empty() && (has_failed || !changes.is_empty()) {
+        let is_result = !has_failed && changes.is_empty();
+        if !met.is_empty() && !is_result {
             return Some(Self::Secrets(met.to_vec()));
         }
-        let missed = missed_server.then(|| MISSED_SERVER.to_owned());
+        let missed = (missed_server && !is_result).then(|| MISSED_SERVER.to_owned());
         gnoma_sandbox::walled(output, ending.code()).or(missed).map(Self::Sandbox)
     }
 

@@ -202,7 +202,8 @@ async fn spans_have_no_words_unless_the_person_wants_them_and_never_secrets() {
     for (content, has_words) in [("", false), ("content = true\n", true)] {
         let collector = collector();
         let (_world, _run) = golden(&collector, content).await;
-        let sent: String = spans(&collector).iter().map(|span| format!("{span:?}\n")).collect();
+        let requests = collector.requests();
+        let sent: String = requests.iter().map(|it| format!("{}\n", it.json())).collect();
         for words in ["the words of a person", "the words of a file", "forty-two", "a.txt"] {
             assert_eq!(sent.contains(words), has_words, "{words} in {sent}");
         }
@@ -243,16 +244,16 @@ async fn sessions_in_incognito_send_nothing() {
 
 #[tokio::test]
 async fn a_collector_that_fails_is_named_and_fails_no_turn() {
-    for (endpoint, said) in
-        [(Server::nobody().unwrap(), None), ("ftp://host".to_owned(), Some("otel.endpoint"))]
+    let nobody = Server::nobody().unwrap();
+    let host = nobody.trim_start_matches("http://");
+    for (endpoint, code, said) in
+        [(nobody.as_str(), 0, host), ("ftp://host", 2, "`otel.endpoint` must be an address")]
     {
         let world = World::new([says("hello")]);
         world.configure(&format!("[otel]\nenabled = true\nendpoint = \"{endpoint}\"\n"));
         let run = world.run(&["hi"]).await;
-        match said {
-            None => assert!(run.code == Some(0) && run.out.contains("hello"), "{run:?}"),
-            Some(said) => assert!(run.err.contains(said), "{run:?}"),
-        }
+        assert!(run.code == Some(code) && run.err.contains(said), "{run:?}");
+        assert_eq!(run.out.contains("hello"), code == 0, "{run:?}");
     }
     let world = World::new([]);
     world.configure("[otel]\nenabled = true\nendpoint = \"https://otel.example/x\"\n");

@@ -27,12 +27,12 @@ use crate::{
 
 /// Requests that a client may have open at once; one more is refused.
 const MAX_IN_FLIGHT: usize = 256;
-/// How long the host may take to hear that sessions are left.
+/// The time the host may take to hear that sessions are left.
 const LEAVE_PATIENCE: Duration = Duration::from_secs(2);
 /// The method that comes first.
 const INITIALIZE: &str = "initialize";
 
-/// What comes from the host's side.
+/// A message from the host's side of the agent.
 #[derive(Debug)]
 pub enum AgentMessage {
     /// A message of the host.
@@ -59,12 +59,13 @@ impl Agent {
         self
     }
 
-    /// What is to be written to the client. Whoever writes some of it takes it out.
+    /// Returns the bytes that wait to be written to the client. The caller removes the bytes that it has written.
     pub fn out(&mut self) -> &mut Vec<u8> {
         self.0.out()
     }
 
-    /// What comes next from the host's side; `None` once it has gone. Safe to drop and call again.
+    /// Waits for the next message from the host's side; returns `None` once the host has gone. Safe to drop and
+    /// call again.
     pub async fn next(&mut self) -> Option<AgentMessage> {
         let AgentState { client, wanted, .. } = &mut self.0;
         let file = async {
@@ -170,13 +171,14 @@ impl Agent {
         stored::leave_resting(state);
     }
 
-    /// Whether the host has not taken yet what the client wants. It is not heard until then.
+    /// Reports whether requests of the client still wait for room at the host. The client is not read until the
+    /// host has taken them.
     #[must_use]
     pub fn is_behind(&self) -> bool {
         self.0.is_behind()
     }
 
-    /// Whether running calls have said something that is not shown yet.
+    /// Reports whether running calls have output that is not shown yet.
     #[must_use]
     pub fn has_output(&self) -> bool {
         self.0.sessions.values().any(|session| session.translator.calls.has_output())

@@ -24,16 +24,16 @@ struct OpenCall {
     call: CallId,
     /// The id that the client knows it by.
     id: String,
-    /// Its arguments are known: it is in a message.
+    /// `true` once the arguments are known, because a message contains the call.
     is_written: bool,
     runs: bool,
     output: TextTail,
     /// There is output that was not shown.
     has_more: bool,
     path: Option<String>,
-    /// What its arguments say that it changes.
+    /// The changes that the call's arguments announce.
     changes: Vec<Value>,
-    /// It is only asked about here, and runs elsewhere if at all.
+    /// `true` for a call that is only asked about here; if it runs at all, it runs elsewhere.
     is_question: bool,
 }
 
@@ -112,7 +112,7 @@ impl Calls {
         self.end_where(|open| !open.is_written, out);
     }
 
-    /// Nothing runs any more.
+    /// Ends all calls, because no call runs any more.
     pub(crate) fn end_all(&mut self, out: &mut Vec<Value>) {
         self.end_where(|_| true, out);
     }
@@ -166,7 +166,7 @@ impl Calls {
         }
     }
 
-    /// Whether there is output that was not shown.
+    /// Reports whether there is output that was not shown.
     pub(crate) fn has_output(&self) -> bool {
         self.open.iter().any(|open| open.has_more)
     }
@@ -185,7 +185,7 @@ impl Calls {
         }
     }
 
-    /// What the call would change, to be shown with the question whether it may.
+    /// Returns the changes that the call would make, to be shown with the question whether to approve it.
     pub(crate) fn preview(&self, call: &CallId, diff: &str, cwd: &str) -> Vec<Value> {
         let open = self.open.iter().rev().find(|open| open.call == *call);
         let shown = changes::of_diff(diff, open.and_then(|open| open.path.as_deref()), cwd);

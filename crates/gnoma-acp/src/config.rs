@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::error::RpcError;
 
-/// The options' ids.
+/// The ids of the options.
 const MODE: &str = "mode";
 const MODEL: &str = "model";
 const THINKING: &str = "thinking";
@@ -30,7 +30,7 @@ pub(crate) enum Pinned {
     /// None yet: the settings say.
     #[default]
     BySettings,
-    /// The router chooses.
+    /// The router chooses the model.
     Router,
     /// This one, by its name among the choices.
     Model(String),
@@ -87,7 +87,7 @@ pub(crate) fn options(view: &SessionView, pinned: &Pinned) -> Value {
     Value::Array(vec![mode, model, thinking(view.thinking)])
 }
 
-/// How much models think.
+/// Returns the option that sets how much models think.
 fn thinking(current: Option<ThinkingMode>) -> Value {
     let way = |way: ThinkingMode| {
         let name = match way {
@@ -133,7 +133,7 @@ pub(crate) fn mode(id: &str) -> Result<PermissionMode, RpcError> {
     id.parse().map_err(|why: String| RpcError::params(why))
 }
 
-/// What setting an option to a value means.
+/// Returns the choice that setting an option to a value stands for.
 pub(crate) fn chosen(view: &SessionView, option: &str, value: &str) -> Result<Chosen, RpcError> {
     match option {
         MODE => mode(value).map(Chosen::Mode),

@@ -5,14 +5,14 @@ use serde_json::Value;
 
 use crate::{error::RpcError, permission::Asking, wire::RpcId};
 
-/// What a session wants done; in this order.
+/// An effect that a session asks for; effects are performed in this order.
 #[derive(Debug)]
 pub(crate) enum SessionEffect {
-    /// Tell the client.
+    /// An update that the client is told.
     Update(Value),
     /// Answer a request of the client.
     Answer(RpcId, Result<Value, RpcError>),
-    /// Ask the person.
+    /// A question for the user.
     Ask(Box<Asking>),
     /// A question was answered elsewhere.
     Withdraw(CallId),

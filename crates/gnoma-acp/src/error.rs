@@ -6,10 +6,10 @@ use gnoma_core::{
     protocol::{RequestError, RequestErrorKind},
 };
 
-/// Why a request has no result.
+/// The reason why a request has no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RpcError {
-    /// For branching.
+    /// The error code, for branching.
     pub code: i64,
     /// For people: what happened, and what to do.
     pub message: String,
@@ -24,9 +24,9 @@ impl RpcError {
     pub const NO_METHOD: i64 = -32_601;
     /// The parameters are wrong.
     pub const INVALID_PARAMS: i64 = -32_602;
-    /// It failed on the way.
+    /// The code of a request that failed on the way.
     pub const INTERNAL: i64 = -32_603;
-    /// Its client cancelled it.
+    /// The code of a request that its client cancelled.
     pub const CANCELLED: i64 = -32_800;
     /// A provider must be set up first.
     pub const AUTH_REQUIRED: i64 = -32_000;

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
-/// How long the client may take to show a file. After that, what is saved is read.
+/// The time the client may take to show a file. After that, the saved file is read.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Files that tools may ask for at a time; one more is read as it is saved.
 const MAX_WANTED: usize = 64;
@@ -28,7 +28,7 @@ pub struct WantedFile {
     pub(crate) reply: SyncSender<String>,
 }
 
-/// What tools ask for; it belongs to the agent.
+/// The requests of tools for files of the editor; the agent owns them.
 #[derive(Debug)]
 pub struct WantedFiles(pub(crate) mpsc::Receiver<WantedFile>);
 

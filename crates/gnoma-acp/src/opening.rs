@@ -72,7 +72,7 @@ pub(crate) fn authenticate(params: &Params) -> Result<Value, RpcError> {
     }
 }
 
-/// Opens a session.
+/// Opens a new or stored session for a request of the client.
 pub(crate) fn open(
     state: &mut AgentState,
     request: &RpcId,
@@ -100,7 +100,7 @@ pub(crate) fn open(
     Ok(())
 }
 
-/// Whether a text has the form of a session's id: `YYYYMMDD-HHMMSS-` and six hexadecimal digits.
+/// Reports whether a text has the form of a session's id: `YYYYMMDD-HHMMSS-` and six hexadecimal digits.
 fn is_whole(id: &str) -> bool {
     let is_place = |(place, byte): (usize, u8)| match place {
         8 | 15 => byte == b'-',

@@ -16,7 +16,7 @@ use crate::error::RpcError;
 /// would take many times the memory of their line.
 const MAX_ENTRIES: usize = 1_024;
 
-/// What a method is given, as far as the client said it.
+/// The parameters of a method, as far as the client gave them.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Params {
@@ -72,7 +72,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Entries<T> {
     }
 }
 
-/// What the client can do, as far as the agent makes use of it.
+/// The capabilities of the client, as far as the agent makes use of them.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct ClientCapabilities {
@@ -108,27 +108,27 @@ struct ElicitationAbilities {
 }
 
 impl ClientCapabilities {
-    /// It shows files as they are in the editor.
+    /// Reports whether the client shows files as they are in the editor.
     pub(crate) fn reads_files(&self) -> bool {
         self.fs.as_ref().and_then(|fs| fs.read_text_file).unwrap_or(false)
     }
 
-    /// It shows notices.
+    /// Reports whether the client shows notices.
     pub(crate) fn notices(&self) -> bool {
         self.session.as_ref().is_some_and(|session| session.notices.is_some())
     }
 
-    /// It shows that a conversation was compacted.
+    /// Reports whether the client shows that a conversation was compacted.
     pub(crate) fn compaction(&self) -> bool {
         self.session.as_ref().is_some_and(|session| session.compaction.is_some())
     }
 
-    /// It can run the agent at a terminal.
+    /// Reports whether the client can run the agent at a terminal.
     pub(crate) fn terminal_auth(&self) -> bool {
         self.auth.as_ref().and_then(|auth| auth.terminal).unwrap_or(false)
     }
 
-    /// It can ask the person to fill in a form.
+    /// Reports whether the client can ask the user to fill in a form.
     pub(crate) fn forms(&self) -> bool {
         self.elicitation.as_ref().is_some_and(|elicitation| elicitation.form.is_some())
     }
@@ -194,7 +194,7 @@ impl Params {
         self.session_id.as_deref().ok_or_else(|| missing("sessionId"))
     }
 
-    /// The working folder.
+    /// Returns the session's working folder.
     pub(crate) fn folder(&self) -> Result<PathBuf, RpcError> {
         let cwd = self.cwd.as_deref().ok_or_else(|| missing("cwd"))?;
         absolute("cwd", cwd)
@@ -205,13 +205,13 @@ impl Params {
         self.cwd.as_deref().map(|cwd| absolute("cwd", cwd)).transpose()
     }
 
-    /// The further folders.
+    /// Returns the further folders of the session.
     pub(crate) fn more_folders(&self) -> Result<Vec<PathBuf>, RpcError> {
         let folders = self.additional_directories.as_deref().unwrap_or_default();
         folders.iter().map(|folder| absolute("additionalDirectories", folder)).collect()
     }
 
-    /// The MCP servers.
+    /// Takes the MCP servers that the client names.
     pub(crate) fn servers(&mut self) -> Result<Vec<ClientServer>, RpcError> {
         let servers = self.mcp_servers.take().unwrap_or_default();
         servers.into_iter().map(server).collect()

@@ -27,7 +27,7 @@ pub(crate) struct Asking {
     pub offers: Offers,
 }
 
-/// What an answer of the client stands for.
+/// The choices that an answer of the client can stand for.
 #[derive(Debug)]
 pub(crate) enum Offers {
     /// One of these, by its place.
@@ -83,7 +83,7 @@ pub(crate) fn ask(
     Asking { method: "session/request_permission", params, call, offers: Offers::Options(answers) }
 }
 
-/// What must be seen by name before a yes, as a text.
+/// Lists, as a text, the changes that the user must see by name before approving.
 fn named(notable: &[NotableChange]) -> Vec<Value> {
     if notable.is_empty() {
         return Vec::new();
@@ -94,7 +94,7 @@ fn named(notable: &[NotableChange]) -> Vec<Value> {
     vec![json!({ "type": "content", "content": { "type": "text", "text": text } })]
 }
 
-/// What is asked, in one line.
+/// Returns the question in one line.
 fn heading(question: &Question) -> String {
     if question.inquiry.is_some() || question.during.is_some() {
         return question.reason.clone();
@@ -156,7 +156,7 @@ fn form(session: &str, call: &str, question: &Question) -> Value {
     })
 }
 
-/// What the client's answer says. Whatever cannot be read is no approval.
+/// Reads the client's answer to a question. An answer that cannot be read is no approval.
 pub(crate) fn answer(offers: &Offers, result: Result<&RawValue, &str>) -> PermissionAnswer {
     let deny = |reason: &str| PermissionAnswer::Deny { reason: reason.to_owned() };
     let Ok(result) = result else { return deny("the client could not ask the person") };

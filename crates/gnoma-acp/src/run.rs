@@ -12,13 +12,13 @@ use crate::{Agent, AgentMessage};
 
 /// Bytes that are read at once.
 const READ_BYTES: usize = 64 << 10;
-/// Where so much waits to be written, nothing more is taken from the host: it keeps what is missed.
+/// The number of unwritten bytes at which nothing more is taken from the host, which keeps what is missed.
 const MAX_TOLD_BYTES: usize = 1 << 20;
-/// Where so much waits, the client is not heard either until it reads.
+/// The number of unwritten bytes at which the client is not read either until it reads.
 const MAX_OUT_BYTES: usize = 16 << 20;
 /// Between two looks at what running calls have said.
 const OUTPUT_STEP: Duration = Duration::from_millis(100);
-/// How long a client that sends nothing more may take to read the rest.
+/// The time that a client that sends nothing more may take to read the rest.
 const LAST_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Serves a client until its input ends, or the host has gone.
@@ -79,7 +79,7 @@ pub async fn run(
     timeout(LAST_PATIENCE, last).await.unwrap_or(Ok(()))
 }
 
-/// What has happened.
+/// An event that the agent's loop waits for.
 enum RunEvent {
     Written(usize),
     Read(usize),

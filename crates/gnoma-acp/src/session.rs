@@ -29,27 +29,27 @@ const MAX_PAGE: u32 = 1_000;
 /// gnoma's own command, behind which the protocol has no other place for it.
 pub(crate) const COMPACT: &str = "compact";
 
-/// How a session came to the client.
+/// The way in which a session came to the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum How {
-    /// It is new.
+    /// The session is new.
     New,
-    /// It goes on, and the client wants to be told its past.
+    /// The session continues, and the client wants to be told its past.
     Load,
-    /// It goes on, and the client knows its past.
+    /// The session continues, and the client knows its past.
     Resume,
 }
 
-/// How far a session is.
+/// The stage that a session has reached.
 #[derive(Debug)]
 enum Stage {
-    /// Its models and tools are not known yet.
+    /// The session's models and tools are not known yet.
     Starting { request: RpcId, how: How },
-    /// Its past is read, the last page first.
+    /// The session's past is being read, the last page first.
     Reading { request: RpcId, pages: Vec<Vec<Arc<Message>>> },
     /// The client has it.
     Open,
-    /// It has ended.
+    /// The session has ended.
     Ended,
 }
 
@@ -63,14 +63,14 @@ pub(crate) struct ClientSession {
     pub turns: Turns,
     pub pinned: Pinned,
     stage: Stage,
-    /// What happens while the past is read.
+    /// The events that happen while the past is read.
     held: Vec<Event>,
-    /// What went wrong while it was opened.
+    /// The problems that occurred while the session was opened.
     warnings: Vec<String>,
     asks_by_form: bool,
     commands: Vec<CommandInfo>,
     usage: Option<Value>,
-    /// What can be chosen, as it was told last.
+    /// The options that can be chosen, as the client was last told.
     told_options: Value,
     title: String,
 }
@@ -101,17 +101,17 @@ impl ClientSession {
         }
     }
 
-    /// Whether the client may use it.
+    /// Reports whether the client may use the session.
     pub(crate) fn is_open(&self) -> bool {
         matches!(self.stage, Stage::Open)
     }
 
-    /// Whether it has ended.
+    /// Reports whether the session has ended.
     pub(crate) fn has_ended(&self) -> bool {
         matches!(self.stage, Stage::Ended)
     }
 
-    /// Whether it waits for an answer about a call.
+    /// Reports whether the session waits for an answer about a call.
     pub(crate) fn asks(&self, call: &CallId) -> bool {
         self.view.questions().any(|question| question.call.id == *call)
     }
@@ -294,12 +294,12 @@ impl ClientSession {
         }
     }
 
-    /// How the session is.
+    /// Describes the state of the session: its modes and its options.
     fn opened(&self) -> Value {
         json!({ "modes": config::modes(self.view.mode), "configOptions": self.options() })
     }
 
-    /// What can be chosen.
+    /// Returns the options that can be chosen.
     pub(crate) fn options(&self) -> Value {
         config::options(&self.view, &self.pinned)
     }
@@ -460,7 +460,8 @@ impl ClientSession {
     }
 }
 
-/// Whether an event of a first snapshot says how the session is, and not how it came to that.
+/// Reports whether an event of a first snapshot describes the session's current state, and not how the session came
+/// to it.
 fn is_current(event: &Event) -> bool {
     matches!(
         event,

@@ -34,34 +34,34 @@ const MAX_UNSENT: usize = 1_024;
 /// Files that the client may be asked for at a time; a client that answers nothing is soon asked no more.
 const MAX_FILES: usize = 32;
 
-/// What an agent is started with.
+/// The options that an agent is started with.
 #[derive(Clone, Debug)]
 pub struct AgentOptions {
-    /// What sessions are opened with, but for what the client says.
+    /// The options that sessions are opened with, except for what the client says.
     pub spec: SessionSpec,
-    /// The program's version.
+    /// The version of the program.
     pub version: String,
 }
 
-/// What the agent holds.
+/// The state of the agent: its client, sessions and open requests.
 #[derive(Debug)]
 pub(crate) struct AgentState {
     pub client: Client,
     pub options: AgentOptions,
-    /// What the client can do; `None` before it has said so.
+    /// The capabilities of the client; `None` until the client has told them.
     pub capabilities: Option<ClientCapabilities>,
     pub sessions: HashMap<SessionId, ClientSession>,
-    /// What the host is asked.
+    /// The requests to the host that wait for a reply.
     pub asked: HashMap<RequestId, HostAsked>,
     /// Requests of the client that are not answered yet.
     pub in_flight: HashSet<RpcId>,
     /// Sessions that are being left, until the host says that they are gone.
     pub leaving: Vec<(SessionId, RpcId)>,
     pub watches: bool,
-    /// Where the sessions belong that the client was told of.
+    /// The folders of the sessions that the client was told of.
     folders: HashMap<SessionId, PathBuf>,
     questions: HashMap<u64, AskedQuestion>,
-    /// What the host had no room for yet, in its order.
+    /// The requests that the host had no room for yet, in their order.
     unsent: VecDeque<(Option<SessionId>, Request, HostAsked)>,
     /// Files that the client is asked for.
     pub files: HashMap<u64, SyncSender<String>>,
@@ -77,7 +77,7 @@ pub(crate) struct AskedQuestion {
     asking: Box<Asking>,
 }
 
-/// What a reply of the host is for.
+/// The purpose of a reply of the host.
 #[derive(Debug)]
 pub(crate) enum HostAsked {
     /// A session is opened in a folder.
@@ -88,15 +88,15 @@ pub(crate) enum HostAsked {
     Catch(SessionId),
     /// A page of the past.
     Page(SessionId),
-    /// A prompt.
+    /// A prompt for a session.
     Prompt { session: SessionId, request: RpcId },
-    /// Nothing is answered but that it is done.
+    /// The client's request is answered only with the fact that it is done.
     Plain(RpcId),
     /// An option is set.
     Option { request: RpcId, session: SessionId, option: SetOption },
     /// The session is left.
     Leave { session: SessionId, request: RpcId },
-    /// Whether a session that was left has gone, and the titles of the others.
+    /// The reply tells whether a session that was left has gone, and the titles of the others.
     Living,
     /// Stored sessions, from that place on; under the folder that was asked for.
     Stored { request: RpcId, folder: Option<String>, from: usize },
@@ -104,7 +104,7 @@ pub(crate) enum HostAsked {
     Answer(AskedQuestion),
     /// A session is deleted.
     Delete { session: SessionId, request: RpcId },
-    /// Nobody waits for it.
+    /// The reply is not waited for.
     Nothing,
 }
 
@@ -150,7 +150,7 @@ impl AgentState {
         self.folders.get(session).unwrap_or(&self.options.spec.folder).clone()
     }
 
-    /// What is to be written.
+    /// Returns the bytes that wait to be written.
     pub(crate) fn out(&mut self) -> &mut Vec<u8> {
         &mut self.out
     }
@@ -217,7 +217,7 @@ impl AgentState {
         }
     }
 
-    /// Whether something waits for the host.
+    /// Reports whether requests wait for the host.
     pub(crate) fn is_behind(&self) -> bool {
         !self.unsent.is_empty()
     }

@@ -41,7 +41,7 @@ pub(crate) fn say(
     Ok(())
 }
 
-/// What a summary is to dwell on, where the message is our own command for it.
+/// Returns what a summary is to dwell on, if the message is gnoma's own command for a summary.
 fn compacts(content: &[Content]) -> Option<String> {
     let [Content::Text(text)] = content else { return None };
     let rest = text.text.strip_prefix('/')?.strip_prefix(COMPACT)?;
@@ -81,7 +81,7 @@ pub(crate) fn cancel(state: &mut AgentState, session: &str) {
     }
 }
 
-/// Sets the mode.
+/// Sets the session's permission mode for a request of the client.
 pub(crate) fn set_mode(
     state: &mut AgentState,
     request: &RpcId,
@@ -94,7 +94,7 @@ pub(crate) fn set_mode(
     Ok(())
 }
 
-/// Sets an option.
+/// Sets an option of a session: its mode, its model or how much models think.
 pub(crate) fn set_option(
     state: &mut AgentState,
     request: &RpcId,

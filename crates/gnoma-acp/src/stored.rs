@@ -146,7 +146,7 @@ pub(crate) fn living(state: &mut AgentState, all: &[LiveSession]) {
     }
 }
 
-/// Something happened to a session of the host.
+/// Handles an event about a session of the host.
 pub(crate) fn process(state: &mut AgentState, event: ProcessEvent) {
     match event {
         ProcessEvent::Closed { session } => {

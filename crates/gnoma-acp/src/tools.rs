@@ -51,7 +51,7 @@ pub(crate) fn title(call: &ToolCall) -> String {
     cut::head_chars(title.trim(), MAX_TITLE_CHARS).to_owned()
 }
 
-/// What sub-agents are to do.
+/// Returns a line that says what sub-agents are to do.
 fn tasks(arguments: &Value) -> String {
     let tasks = arguments.get("tasks").and_then(Value::as_array).map(Vec::as_slice);
     let tasks = tasks.unwrap_or_default();
@@ -63,7 +63,7 @@ fn tasks(arguments: &Value) -> String {
     }
 }
 
-/// What each sub-agent is to do, as content of the call.
+/// Lists what each sub-agent is to do, as content of the call.
 fn task_list(arguments: &Value) -> Value {
     let tasks = arguments.get("tasks").and_then(Value::as_array).map(Vec::as_slice);
     let line = |task: &Value| {
@@ -96,7 +96,7 @@ pub(crate) fn path(call: &ToolCall, cwd: &str) -> Option<String> {
     Some(absolute(cwd, path))
 }
 
-/// Where the call is at work, for editors that follow.
+/// Returns the places where the call is at work, for editors that follow.
 pub(crate) fn locations(call: &ToolCall, cwd: &str) -> Vec<Value> {
     let Some(path) = path(call, cwd) else { return Vec::new() };
     // Lines are counted from one, and `offset` is how many are skipped.
@@ -108,8 +108,8 @@ pub(crate) fn locations(call: &ToolCall, cwd: &str) -> Vec<Value> {
     }]
 }
 
-/// What a call is about to change, as far as its arguments say it: of a file that is written whole it is not
-/// known what was there before.
+/// Returns the changes that a call is about to make, as far as its arguments tell them: for a file that is written
+/// whole, the earlier content is not known.
 pub(crate) fn changes(call: &ToolCall, cwd: &str) -> Vec<Value> {
     if call.arguments.get().len() > MAX_INPUT_BYTES {
         return Vec::new();

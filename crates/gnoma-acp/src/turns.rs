@@ -26,7 +26,7 @@ pub(crate) struct Turns {
 #[derive(Debug)]
 struct Prompt {
     id: RpcId,
-    /// What was said; empty where the conversation is compacted.
+    /// The content of the prompt; empty if the prompt compacts the conversation.
     content: Vec<Content>,
     state: PromptState,
     /// The session has taken it.
@@ -36,7 +36,7 @@ struct Prompt {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PromptState {
-    /// On its way.
+    /// The prompt is on its way.
     Sent,
     /// Waits for a boundary of the turn that runs.
     Queued,
@@ -72,12 +72,12 @@ impl Turns {
         !self.prompts.is_empty()
     }
 
-    /// Whether this prompt waits for its answer.
+    /// Reports whether this prompt waits for its answer.
     pub(crate) fn has(&self, id: &RpcId) -> bool {
         self.prompts.iter().any(|prompt| prompt.id == *id)
     }
 
-    /// Whether the client waits for an answer.
+    /// Reports whether the client waits for an answer.
     pub(crate) fn is_waited_for(&self) -> bool {
         !self.prompts.is_empty()
     }
@@ -174,7 +174,7 @@ fn stopped(reason: &str) -> Value {
     json!({ "stopReason": reason })
 }
 
-/// How a turn ended, as the answer to its prompt.
+/// Returns the way in which a turn ended, as the answer to its prompt.
 fn answer(outcome: Option<&Outcome>) -> Result<Value, RpcError> {
     Ok(stopped(match outcome {
         Some(Outcome::Complete { stop: StopReason::MaxTokens }) => "max_tokens",

@@ -24,7 +24,7 @@ pub(crate) struct Translator {
     message: u64,
     /// Stands before the numbers of messages, so that a session that is opened again repeats none.
     opening: u64,
-    /// Something of the message under way was shown.
+    /// `true` if part of the current message was shown.
     has_text: bool,
     compactions: u64,
     /// The models that were told to answer last.
@@ -157,7 +157,7 @@ impl Translator {
         }
     }
 
-    /// What follows is another message; what was drafted for this one and is not in it will not come.
+    /// Starts the next message; calls that were drafted for the last message and are not in it are dropped.
     fn next_message(&mut self, out: &mut Vec<Value>) {
         self.calls.drop_drafts(out);
         self.message += 1;
@@ -172,7 +172,7 @@ impl Translator {
         })
     }
 
-    /// Who answers, where that was open and is another one than before.
+    /// Tells which models answer, if there was a choice and they differ from the last ones.
     fn routed(&mut self, routing: &Routing, choices: usize, out: &mut Vec<Value>) {
         if choices < 2 || self.models == routing.arms {
             return;
@@ -211,14 +211,14 @@ impl Translator {
         }
     }
 
-    /// Something by the way, which clients show where they show thoughts.
+    /// Adds a remark, which clients show where they show thoughts.
     fn aside(&mut self, text: &str, out: &mut Vec<Value>) {
         self.message += 1;
         out.push(self.chunk("agent_thought_chunk", &format!("{text}\n\n")));
         self.message += 1;
     }
 
-    /// Something that must be seen in every client: in the answer, apart from the model's words.
+    /// Adds a text that must be seen in every client: in the answer, apart from the model's words.
     pub(crate) fn tell(&mut self, text: &str, out: &mut Vec<Value>) {
         self.message += 1;
         let apart = if self.has_text { "\n\n" } else { "" };

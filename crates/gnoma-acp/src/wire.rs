@@ -20,7 +20,7 @@ const MAX_ID_BYTES: usize = 1_024;
 /// Longest part of an error of the client that is kept.
 const MAX_ERROR_BYTES: usize = 1_024;
 
-/// What a request is known by: a text, a whole number or null, as its sender wrote it.
+/// The id of a request: a text, a whole number or null, as its sender wrote it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RpcId(String);
 
@@ -49,18 +49,18 @@ impl fmt::Display for RpcId {
 /// A message from the client.
 #[derive(Debug)]
 pub enum Incoming {
-    /// It wants an answer.
+    /// A request, which wants an answer.
     Request {
-        /// Under this id.
+        /// The id for the answer.
         id: RpcId,
-        /// What is asked.
+        /// The name of the method that is asked for.
         method: String,
         /// The rest, as it came.
         params: Option<Box<RawValue>>,
     },
-    /// It wants none.
+    /// A notification, which wants no answer.
     Notification {
-        /// What has happened.
+        /// The name of the event that has happened.
         method: String,
         /// The rest, as it came.
         params: Option<Box<RawValue>>,
@@ -79,7 +79,7 @@ pub enum Incoming {
 pub struct Unreadable {
     /// The id, as far as it was readable.
     pub id: RpcId,
-    /// Why.
+    /// The reason why the line is no message.
     pub error: RpcError,
 }
 
@@ -215,7 +215,7 @@ pub fn write_request(id: u64, method: &str, params: &Value, out: &mut Vec<u8>) {
     write(&[("id", &id.to_string()), ("method", &quoted(method))], "params", params, out);
 }
 
-/// Writes a notification.
+/// Writes a notification as one line of the protocol.
 pub fn write_notification(method: &str, params: &Value, out: &mut Vec<u8>) {
     write(&[("method", &quoted(method))], "params", params, out);
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// What `work` costs, and what it gives.
+/// Runs `work` and returns the processor time it took, together with its result.
 pub fn cpu_time<T>(work: impl FnOnce() -> T) -> (Duration, T) {
     let before = now();
     let done = work();

@@ -15,7 +15,7 @@ use gnoma_llm::{Profile, Protocol, internals::Requests};
 const BYTES_PER_TOKEN: usize = 4;
 /// Bytes of one result: a file of some hundred lines is read in pieces of this size.
 const RESULT_BYTES: usize = 4_000;
-/// What every answer says beside its call.
+/// The text that every answer contains beside its tool call.
 const WORDS: &str = "I found where the retry budget is spent. The caller passes the deadline on, so \
     the next thing to read is the module that computes it; then the fix is one line.";
 const THOUGHT: &str = "The deadline is absolute in one place and relative in the other. Which of the \
@@ -98,8 +98,8 @@ impl Conversation {
     }
 }
 
-/// How much of a body lies elsewhere in memory than in the body before, which is still held: that much
-/// was serialised anew.
+/// Returns how many bytes of the request body `after` lie elsewhere in memory than those of `before`, which is
+/// still held: that much was serialised anew.
 #[must_use]
 pub fn fresh_bytes(before: &[Bytes], after: &[Bytes]) -> usize {
     let known: HashSet<_> = before.iter().map(|piece| piece.as_ptr()).collect();
@@ -120,7 +120,7 @@ fn tool(nth: usize) -> Arc<ToolSpec> {
     })
 }
 
-/// Something that looks like numbered source: quotes, tabs and line breaks, which JSON escapes.
+/// Returns text that looks like numbered source code, with quotes, tabs and line breaks, which JSON escapes.
 fn source_code(round: usize) -> String {
     let mut text = String::with_capacity(RESULT_BYTES + 80);
     let mut line = 1;

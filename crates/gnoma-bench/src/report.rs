@@ -2,12 +2,12 @@
 
 use std::fmt::Display;
 
-/// Whether a figure reaches its goal.
+/// The result of comparing a figure with its goal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GoalCheck {
-    /// It does.
+    /// The figure reaches its goal.
     Met,
-    /// It does not.
+    /// The figure misses its goal.
     Missed,
     /// There is no goal.
     None,
@@ -21,7 +21,7 @@ impl GoalCheck {
     }
 }
 
-/// Prints one row.
+/// Prints one row of the report.
 #[expect(clippy::print_stdout, reason = "printing figures is what the programs are for")]
 pub fn row(figure: impl Display, goal: impl Display, measured: impl Display, verdict: GoalCheck) {
     let verdict = match verdict {

@@ -19,18 +19,18 @@ const PADDING: &str = "aZ3kQ9xLm2Vt7RcY";
 /// An answer as it would arrive.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// Its bytes, without HTTP's framing.
+    /// The bytes of the answer, without HTTP's framing.
     pub bytes: Vec<u8>,
-    /// How many text deltas it holds.
+    /// The number of text deltas in the answer.
     pub deltas: usize,
 }
 
-/// Whether deltas end lines.
+/// The kind of text in an answer: with or without line breaks in its deltas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prose {
     /// As models write: some deltas hold a line break.
     Lines,
-    /// Nothing in it needs escaping.
+    /// Plain text in which no character needs escaping.
     Flat,
 }
 

@@ -21,7 +21,7 @@ pub struct Hours {
 /// A range of percent, both ends in it; the first is no larger than the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
-    /// First.
+    /// The first percent of the range.
     pub from: u8,
     /// Last, up to 100.
     pub to: u8,
@@ -51,7 +51,7 @@ impl Weekday {
     pub const ALL: [Self; 7] =
         [Self::Mon, Self::Tue, Self::Wed, Self::Thu, Self::Fri, Self::Sat, Self::Sun];
 
-    /// Its name in rules.
+    /// Returns the name of this weekday in rules.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -8,17 +8,17 @@ use crate::{
     schema::{self, KnownKey, ROWS, Row},
 };
 
-/// What a key is.
+/// The description of a configuration key.
 #[derive(Clone, Debug)]
 pub enum Described {
-    /// It takes a value.
+    /// The key takes a value.
     Setting {
         /// The names that lead to it.
         names: Vec<String>,
-        /// What is known about it.
+        /// The schema's entry for this key.
         row: &'static Row,
     },
-    /// It is a table or list of these keys, as the schema writes them.
+    /// The key is a table or list that holds these keys, as the schema writes them.
     Section(Vec<&'static str>),
 }
 

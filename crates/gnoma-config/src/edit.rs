@@ -18,7 +18,7 @@ pub enum Change {
     Set {
         /// The names that lead to it, from the top of the file.
         path: Vec<String>,
-        /// The value.
+        /// The new value of the key.
         value: toml::Value,
     },
     /// Removes a key with its value, if it is there.
@@ -54,7 +54,7 @@ impl Change {
     }
 }
 
-/// Why a text was not changed. Its text form is a sentence with the cause and what to do.
+/// The reason why a text was not changed. Its text form is a sentence with the cause and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
     /// The text is not valid TOML.
@@ -62,7 +62,7 @@ pub enum EditError {
     NotToml {
         /// The line, from one.
         line: usize,
-        /// What the parser says.
+        /// The message of the TOML parser.
         message: String,
     },
     /// There is no such way to write a key.
@@ -79,13 +79,13 @@ pub enum EditError {
         "`{key}` is a list, and it is not clear which entry you mean; change the entry in the file"
     )]
     IsList {
-        /// The list.
+        /// The key of the list.
         key: String,
     },
     /// The key names a table, which one value cannot replace.
     #[error("`{key}` is a table of settings; name one of them")]
     IsTable {
-        /// The key.
+        /// The key of the table.
         key: String,
     },
     /// The permission rules are something else than a list of tables.
@@ -232,7 +232,7 @@ fn insert(
     }
 }
 
-/// Where the last value ends that stands in the body of a table, not in a section of its own.
+/// Returns the end of the last value that stands in the body of a table, not in a section of its own.
 fn end_of_last(table: &dyn TableLike) -> Option<usize> {
     let ends = table.iter().filter_map(|(_, item)| match item {
         Item::Value(Value::InlineTable(inner)) if inner.is_dotted() => end_of_last(inner),
@@ -290,7 +290,7 @@ fn allow(text: &str, rule: &str) -> Result<String, EditError> {
     }
 }
 
-/// Whether an entry allows exactly what `rule`, a value as TOML writes it, stands for.
+/// Reports whether an entry allows exactly the rule that `rule`, a value as TOML writes it, stands for.
 fn allows(entry: &dyn TableLike, rule: &str) -> bool {
     let text = |name| entry.get(name).and_then(Item::as_str);
     let is_it = text("rule").is_some_and(|known| Value::from(known).to_string() == rule);

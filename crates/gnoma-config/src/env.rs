@@ -35,7 +35,7 @@ pub const ENDPOINTS: &[(&str, &str)] = &[
 
 /// Ollama's own variable; unlike the others it need not be a full address.
 const OLLAMA_HOST: &str = "OLLAMA_HOST";
-/// Where Ollama listens when nothing else is said.
+/// The port on which Ollama listens by default.
 const OLLAMA_PORT: u16 = 11434;
 
 /// Variables that stand for one key.
@@ -91,7 +91,7 @@ fn upper_snake(name: &str) -> String {
         .collect()
 }
 
-/// What the environment sets. `below` are the layers under it: they name further providers.
+/// Reads the settings that the environment makes. `below` are the layers under it: they name further providers.
 pub(crate) fn layer(env: &Environment, below: &Merged, report: &mut Report) -> Layer {
     let mut layer = Layer::new();
     let ignored = below.texts("provider.ignored_variables");

@@ -5,10 +5,10 @@
 
 use std::collections::BTreeMap;
 
-/// Variables by name.
+/// Environment variables, by their names.
 pub type Environment = BTreeMap<String, String>;
 
-/// Why a text could not be expanded.
+/// The reason why a text could not be expanded.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ExpandError {
     /// This variable is not set and has no default.
@@ -17,7 +17,7 @@ pub(crate) enum ExpandError {
     Malformed(&'static str),
 }
 
-/// Whether `text` asks for a variable.
+/// Reports whether `text` refers to a variable.
 pub(crate) fn has_variable(text: &str) -> bool {
     text.contains("${")
 }

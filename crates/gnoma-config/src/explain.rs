@@ -14,7 +14,7 @@ pub struct Explained {
     pub key: String,
     /// The value as TOML on one line; a secret is `"***"`, a long one with its last four characters.
     pub value: String,
-    /// The layer.
+    /// The layer that sets the value.
     pub origin: Origin,
     /// The place in that layer.
     pub place: Place,

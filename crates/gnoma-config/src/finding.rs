@@ -17,11 +17,11 @@ const MAX_SHOWN: usize = 20;
 /// The layers, in order of precedence: a later one wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Origin {
-    /// Built in.
+    /// The values built into the program.
     Default,
     /// The user's `config.toml`.
     User,
-    /// The chosen profile.
+    /// The profile that the user chose.
     Profile,
     /// The project's `.gnoma/config.toml`.
     Project,
@@ -44,14 +44,14 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Where something was set.
+/// The place where a value was set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In the program.
+    /// In the program itself.
     BuiltIn,
     /// In a file; without a position where the file as a whole is meant.
     File {
-        /// The file.
+        /// The path of the file.
         path: Arc<Path>,
         /// The key or value in it.
         position: Option<Position>,
@@ -93,10 +93,10 @@ pub(crate) fn system_words(error: &io::Error) -> String {
     without_numbers(words.split(" at path ").next().unwrap_or(&words)).into_owned()
 }
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Something was ignored.
+    /// A setting was ignored.
     Warning,
     /// The configuration cannot be used.
     Error,
@@ -105,15 +105,15 @@ pub enum Severity {
 /// One thing to tell the user. Its text form is a block of lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// How bad it is.
+    /// The severity of this finding.
     pub severity: Severity,
     /// The key it is about, where it is about one.
     pub key: Option<String>,
-    /// What happened and why; a fragment without a full stop.
+    /// The text that says what happened and why; a fragment without a full stop.
     pub message: String,
-    /// What to do about it.
+    /// The advice on what to do about it.
     pub hint: Option<String>,
-    /// Where.
+    /// The place that the finding is about.
     pub place: Place,
     /// The line there, safe to show.
     pub snippet: Option<Snippet>,
@@ -211,7 +211,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Notes a finding.
+    /// Adds a finding to the report.
     pub(crate) fn add(&mut self, finding: Finding) {
         self.add_with(finding.severity, || finding);
     }
@@ -243,7 +243,7 @@ impl Report {
         )
     }
 
-    /// How many of them are errors; exact as long as it is small.
+    /// Returns the number of errors among the findings; exact as long as it is small.
     pub(crate) fn error_count(&self) -> usize {
         self.count(Severity::Error)
     }

@@ -16,14 +16,14 @@ use crate::{
     value::Value,
 };
 
-/// How a file stands with its reader.
+/// The trust that the user has given to a configuration file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileTrust {
-    /// It may set everything.
+    /// The file may set everything.
     Trusted,
-    /// Its folder was never trusted.
+    /// The folder of the file was never trusted.
     Unknown,
-    /// Its folder was trusted, but the file was another one then.
+    /// The folder was trusted, but the file has changed since then.
     Changed,
 }
 
@@ -86,7 +86,7 @@ fn refusal(subject: &KeyPath, path: &KeyPath, standing: FileTrust, place: Place)
     finding.hint("set it in your own config.toml")
 }
 
-/// Whether a limit would be higher than the one `below`; none below is the highest.
+/// Reports whether an entry sets a higher limit than the one `below`; no limit below counts as the highest.
 fn is_more(path: &KeyPath, entry: &Entry, below: &Merged) -> bool {
     // What cannot be compared, for want of a rate, is more.
     let before = below.value_at(path).map(|value| below.dollars(&value).unwrap_or(0.0));
@@ -139,13 +139,13 @@ fn mode(value: &Value) -> Option<PermissionMode> {
     }
 }
 
-/// Whether `after` lets anything happen with fewer questions than `before`.
+/// Reports whether `after` allows anything with fewer questions than `before`.
 fn is_looser(after: PermissionMode, before: PermissionMode) -> bool {
     let (after, before) = (freedoms(after), freedoms(before));
     after.into_iter().zip(before).any(|(after, before)| after > before)
 }
 
-/// What a mode does about reading, editing and everything else.
+/// Returns how a mode treats reading, editing and everything else.
 fn freedoms(mode: PermissionMode) -> [Freedom; 3] {
     use Freedom::{Asks, Refuses, Runs};
     match mode {

@@ -23,7 +23,7 @@ impl Segment {
     }
 }
 
-/// Where a value stands, such as `provider.api_keys.mistral` or `hooks.0.exec`.
+/// The path of a value in the configuration, such as `provider.api_keys.mistral` or `hooks.0.exec`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct KeyPath(Vec<Segment>);
 
@@ -49,7 +49,7 @@ impl KeyPath {
         longer
     }
 
-    /// Its steps.
+    /// Returns the steps of this path.
     pub(crate) fn segments(&self) -> &[Segment] {
         &self.0
     }
@@ -69,7 +69,7 @@ impl KeyPath {
         self.prefix(self.0.len().saturating_sub(1))
     }
 
-    /// Whether this path is `other` or stands below it.
+    /// Reports whether this path is `other` or stands below it.
     pub(crate) fn is_within(&self, other: &Self) -> bool {
         self.0.starts_with(&other.0)
     }
@@ -111,7 +111,7 @@ impl fmt::Display for KeyPath {
     }
 }
 
-/// Whether TOML takes `name` as a key without quotes.
+/// Reports whether TOML accepts `name` as a key without quotes.
 fn is_bare(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
 }

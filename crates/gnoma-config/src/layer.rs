@@ -27,7 +27,7 @@ pub(crate) struct Entry {
     pub(crate) variable: Option<String>,
 }
 
-/// What one file, the environment or the command line sets.
+/// The settings that one file, the environment or the command line makes.
 pub(crate) type Layer = BTreeMap<KeyPath, Entry>;
 
 /// All layers in one.
@@ -63,7 +63,7 @@ impl Merged {
         &self.0
     }
 
-    /// What `path` is set to, or its built-in value.
+    /// Returns the value that `path` is set to, or its built-in value.
     pub(crate) fn value_at(&self, path: &KeyPath) -> Option<Value> {
         match self.0.get(path) {
             Some(entry) => Some(entry.value.clone()),
@@ -89,7 +89,7 @@ impl Merged {
         next.filter_map(Segment::name).collect()
     }
 
-    /// What was set first, in the order of its file, of all that stands below `path`.
+    /// Returns the entry that was set first, in the order of its file, among all those at or below `path`.
     pub(crate) fn first_within(&self, path: &KeyPath) -> Option<&Entry> {
         let inside = self.0.range(path.clone()..).take_while(|(inner, _)| inner.is_within(path));
         inside.map(|(_, entry)| entry).min_by_key(|entry| entry.place.position())
@@ -100,7 +100,7 @@ impl Merged {
         self.list_lengths().get(&KeyPath::dotted(key)).copied().unwrap_or(0)
     }
 
-    /// A text.
+    /// Returns the value of `key` if it is a text.
     pub(crate) fn text(&self, key: &str) -> Option<String> {
         self.value_at(&KeyPath::dotted(key)).and_then(Value::into_text)
     }
@@ -118,8 +118,7 @@ impl Merged {
         }
     }
 
-    /// A number.
-    /// The dollars that a value stands for; `None` where it is no amount, or in a currency without a rate.
+    /// Returns the dollars that a value stands for; `None` where it is no amount, or in a currency without a rate.
     pub(crate) fn dollars(&self, value: &Value) -> Option<f64> {
         match value {
             Value::Number(number) => Some(*number),
@@ -151,7 +150,7 @@ impl Merged {
         }
     }
 
-    /// A time.
+    /// Returns the value of `key` as a time.
     pub(crate) fn duration(&self, key: &str) -> Duration {
         match self.value_at(&KeyPath::dotted(key)) {
             Some(Value::Duration(time)) => time,
@@ -167,7 +166,7 @@ impl Merged {
         }
     }
 
-    /// Whether a switch is on.
+    /// Reports whether the switch `key` is on.
     pub(crate) fn is_on(&self, key: &str) -> bool {
         matches!(self.value_at(&KeyPath::dotted(key)), Some(Value::Bool(true)))
     }

@@ -29,12 +29,12 @@ const DEFAULT_PROFILE: &str = "default_profile";
 
 /// The key that names certificate authorities.
 const CA_FILE: &str = "network.ca_file";
-/// How a certificate begins in its file.
+/// The line with which a certificate begins in its file.
 const PEM: &[u8] = b"-----BEGIN CERTIFICATE-----";
-/// How far it is looked for.
+/// The number of bytes of a file that are searched for a certificate.
 const MAX_CA_BYTES: u64 = 16 << 20;
 
-/// Where settings come from. It can hold keys, so it cannot be printed.
+/// The sources of all settings. They can hold keys, so they cannot be printed.
 #[derive(Clone, Default)]
 pub struct Sources {
     /// The user's configuration folder, such as `~/.config/gnoma`.
@@ -45,25 +45,25 @@ pub struct Sources {
     pub project_root: Option<PathBuf>,
     /// The profile the user asked for.
     pub profile: Option<String>,
-    /// The environment.
+    /// The variables of the environment.
     pub env: BTreeMap<String, String>,
     /// Dotted keys and values from the command line; the last one wins.
     pub flags: Vec<(String, toml::Value)>,
 }
 
 impl Sources {
-    /// Where a file is that a setting names: `~/` is the home, and other relative paths begin in the
-    /// configuration folder, not where somebody else's files may be.
+    /// Resolves the path of a file that a setting names: `~/` is the home, and other relative paths begin in the
+    /// configuration folder, not where other people may have placed files.
     fn placed(&self, path: &Path) -> PathBuf {
         let home = self.env.get("HOME").map(Path::new).filter(|home| home.is_absolute());
         home::expand(path, home, &self.config_dir)
     }
 }
 
-/// The outcome.
+/// The result of loading the configuration.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// The settings.
+    /// The resolved settings of all layers.
     pub settings: Settings,
     /// Warnings, in the order of the layers.
     pub findings: Vec<Finding>,
@@ -71,7 +71,7 @@ pub struct Loaded {
     pub values: Vec<Explained>,
     /// The profile in use.
     pub profile: Option<String>,
-    /// How the project's file stands; `None` when there is no such file.
+    /// The trust in the project's file; `None` when there is no such file.
     pub project: Option<FileTrust>,
 }
 
@@ -82,14 +82,14 @@ impl Loaded {
         explain::show(&self.values, origin)
     }
 
-    /// What is known about one key.
+    /// Returns the value of one key and its origin.
     #[must_use]
     pub fn explain(&self, key: &str) -> Option<&Explained> {
         self.values.iter().find(|value| value.key == key)
     }
 }
 
-/// Resolves the settings.
+/// Loads the settings from all sources and resolves them.
 ///
 /// # Errors
 /// When a file cannot be read, is not TOML, or sets a key to what it cannot be; and when no profile
@@ -114,7 +114,7 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
     Ok(Loaded { findings, settings, values: explain::explain(&merged), profile, project })
 }
 
-/// Whether `text` could be a user's configuration file, whatever else is set.
+/// Checks that `text` could be a user's configuration file, whatever else is set.
 ///
 /// # Errors
 /// Everything that is wrong with it.
@@ -127,7 +127,7 @@ pub fn check(text: &str) -> Result<(), ConfigError> {
     report.finish().map(drop)
 }
 
-/// Whether there is a key under these names that can have this value, whatever else is set.
+/// Checks that there is a key under these names that can have this value, whatever else is set.
 ///
 /// # Errors
 /// What is wrong with it.
@@ -301,7 +301,7 @@ impl Loader<'_> {
     }
 }
 
-/// Why a file cannot be one with certificate authorities.
+/// Returns the reason why a file cannot be one with certificate authorities; `None` where it can.
 fn unusable_ca(path: &Path) -> Option<&'static str> {
     match bounded_file::read_start(path, MAX_CA_BYTES) {
         Err(_) => Some("it names no file that can be read"),

@@ -36,12 +36,12 @@ const KEYS: &[(&[&str], &str)] = &[
     (&["env"], "set variables in the shell; `${NAME}` in a value reads one"),
 ];
 
-/// What to write in place of a key of another assistant.
+/// Returns a hint on what to write in place of a key of another assistant.
 pub(crate) fn of_key(path: &str) -> Option<&'static str> {
     KEYS.iter().find(|(keys, _)| keys.contains(&path)).map(|(_, hint)| *hint)
 }
 
-/// What to say about a whole file in another language.
+/// Returns a hint for a whole file that is in another language.
 pub(crate) fn language(text: &str) -> Option<&'static str> {
     let mut lines = text.lines().map(str::trim);
     let first = lines.find(|line| !line.is_empty() && !line.starts_with('#'))?;
@@ -58,7 +58,7 @@ pub(crate) fn language(text: &str) -> Option<&'static str> {
     is_yaml.then_some("this is YAML; write TOML: `key = \"value\"` below a header `[section]`")
 }
 
-/// What to say about the line that holds the byte `at`.
+/// Returns a hint for the line that holds the byte `at`.
 pub(crate) fn of_line(text: &str, at: usize) -> Option<&'static str> {
     let before = text.get(..at)?;
     let start = before.rfind('\n').map_or(0, |end| end + 1);

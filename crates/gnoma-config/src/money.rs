@@ -4,14 +4,14 @@
 pub(crate) const DOLLAR: &str = "USD";
 /// Letters of a currency's name.
 const CODE_CHARS: usize = 3;
-/// Where the rates of other currencies are set, in dollars for one unit.
+/// The key that sets the rates of other currencies, in dollars for one unit.
 pub(crate) const RATES: &str = "router.exchange";
 
 /// An amount in a currency.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Money {
     pub(crate) amount: f64,
-    /// Its code, such as `EUR`.
+    /// The code of the currency, such as `EUR`.
     pub(crate) currency: String,
 }
 

@@ -30,13 +30,13 @@ pub fn profiles_dir(config_dir: &Path) -> PathBuf {
     config_dir.join(PROFILES)
 }
 
-/// A profile's file.
+/// Returns the path of a profile's file.
 #[must_use]
 pub fn profile_file(config_dir: &Path, name: &str) -> PathBuf {
     profiles_dir(config_dir).join(format!("{name}.toml"))
 }
 
-/// A project's file.
+/// Returns the path of a project's configuration file.
 #[must_use]
 pub fn project_file(project_root: &Path) -> PathBuf {
     project_root.join(PROJECT).join(FILE)
@@ -57,8 +57,8 @@ pub fn project_root(cwd: &Path, config_dir: &Path) -> Option<PathBuf> {
         .map(Path::to_path_buf)
 }
 
-/// Whether it is a folder that the sandbox of a running program has put in the place of something absent.
-/// No other folder has such a mode.
+/// Reports whether `mark` is a folder that the sandbox of a running program has put in the place of something
+/// absent. No other folder has such a mode.
 fn is_stand_in(mark: &Path) -> bool {
     const MODES: u32 = 0o7777;
     const OF_STAND_INS: u32 = 0o1700;

@@ -19,13 +19,13 @@ pub fn available(config_dir: &Path) -> Vec<String> {
     names
 }
 
-/// Whether `name` can be the name of a profile; it becomes part of file names.
+/// Reports whether `name` can be the name of a profile; it becomes part of file names.
 #[must_use]
 pub fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
 }
 
-/// Why no profile could be chosen.
+/// The reason why no profile could be chosen.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct NoProfile {
     pub(crate) message: String,

@@ -25,18 +25,18 @@ const MAX_LISTED_KEYS: usize = 12;
 /// The list that may also be a table of programs by name.
 const NAMED_PROGRAMS: &str = "cli_agents";
 
-/// Where a layer comes from.
+/// The source that a layer is read from.
 #[derive(Clone, Copy)]
 pub(crate) enum ReadFrom<'a> {
     /// A file; only there `${VAR}` is expanded.
     File { source: &'a SourceText, env: &'a Environment, standing: FileTrust },
-    /// This environment variable.
+    /// An environment variable of this name.
     Variable(&'a str),
     /// The command line, under this key.
     Flag(&'a str),
 }
 
-/// Reads one layer.
+/// A reader of one configuration layer.
 pub(crate) struct Reader<'a> {
     origin: Origin,
     read_from: ReadFrom<'a>,
@@ -90,7 +90,7 @@ impl<'a> Reader<'a> {
         Self { origin, read_from, report, layer: Layer::new() }
     }
 
-    /// What was read.
+    /// Returns the layer that was read.
     pub(crate) fn finish(self) -> Layer {
         self.layer
     }

@@ -17,37 +17,37 @@ use crate::{
     schema::{self, Kind},
 };
 
-/// What a file says before and after its change.
+/// The text of a file before and after a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Saved {
     /// The text before; `None` where there was no file.
     pub before: Option<String>,
-    /// The text now.
+    /// The text after the change.
     pub after: String,
 }
 
 impl Saved {
-    /// Whether anything had to be written.
+    /// Reports whether the change alters the text of the file.
     #[must_use]
     pub fn has_changed(&self) -> bool {
         self.before.as_deref().unwrap_or_default() != self.after
     }
 }
 
-/// Why a file was not changed. It is as it was. Its text form is a sentence with the cause and, where
-/// the cause does not say it, what to do.
+/// The reason why a file was not changed. The file is as it was. The error's text form is a sentence with the cause
+/// and, where the cause does not say it, what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum SaveError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("it cannot be read: {}", system_words(.0))]
     Unreadable(io::Error),
-    /// It is not text.
+    /// The file is not UTF-8 text.
     #[error("it is not UTF-8 text; fix it or move it away first")]
     NotText,
-    /// It is a link out of its folder.
+    /// The file is a link to a target outside its folder.
     #[error("it is a link to {}, outside its folder; change that file, or replace the link with a file", .to.display())]
     Link {
-        /// What it leads to.
+        /// The target of the link.
         to: PathBuf,
     },
     /// The change cannot be made in this text.
@@ -62,7 +62,7 @@ pub enum SaveError {
     /// Somebody else changed it at the same time.
     #[error("another program changed it at the same time; retry")]
     ChangedMeanwhile,
-    /// It cannot be written.
+    /// The file cannot be written.
     #[error("it cannot be written: {}", system_words(.0))]
     Unwritable(io::Error),
 }

@@ -12,7 +12,7 @@ use crate::{
 /// Fields of a rule that say what happens; the others say when.
 const DECIDING: [&str; 5] = ["pin", "forbid", "prefer", "max_cost", "max_seconds"];
 
-/// Where the caps are.
+/// The key of the spending caps.
 const CAPS: &str = "router.caps";
 
 /// Warns of what looks as if it did something and does nothing.

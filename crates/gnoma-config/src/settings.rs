@@ -43,53 +43,53 @@ pub use self::{
 };
 pub use crate::condition::{Hours, Share, Weekday, arm_named};
 
-/// All settings.
+/// All settings of gnoma.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Who is asked.
+    /// The providers and models, and how requests are made to them.
     pub provider: Provider,
-    /// What may happen.
+    /// The rules on what the agent may do.
     pub permission: Permission,
-    /// What must not leave.
+    /// The protection of secrets, so that they do not leak.
     pub security: Security,
-    /// What is kept.
+    /// The rules on what is saved.
     pub privacy: Privacy,
-    /// Walls around commands.
+    /// The sandbox around commands.
     pub sandbox: SandboxSettings,
-    /// Limits of tools.
+    /// The limits of tools.
     pub tools: Tools,
-    /// Keeping of sessions.
+    /// The settings for saving sessions.
     pub session: Session,
-    /// Keeping of files.
+    /// The settings for saving files in checkpoints.
     pub checkpoints: Checkpoints,
-    /// Choosing of models.
+    /// The settings for choosing models.
     pub router: Router,
     /// Limits, by provider or by the name of a pool.
     pub rate_limits: BTreeMap<String, RateLimits>,
-    /// What is said about single arms, by `provider/model`.
+    /// The settings of single arms, by `provider/model`.
     pub arms: BTreeMap<String, ArmSettings>,
     /// Other programs' agents that are arms.
     pub cli_agents: Vec<CliAgent>,
     /// The small local model.
     pub slm: Slm,
-    /// Waiting for servers.
+    /// The settings for waiting for servers.
     pub network: Network,
     /// Programs that are run at points of a session's life.
     pub hooks: Vec<HookSetting>,
     /// Servers whose tools are on offer.
     pub mcp_servers: Vec<McpServer>,
-    /// Which plugins are loaded.
+    /// The settings that say which plugins are loaded.
     pub plugins: Plugins,
-    /// Telemetry.
+    /// The settings of telemetry.
     pub otel: Otel,
 }
 
-/// Who is asked, and how. The maps are by provider.
+/// The providers that requests go to, and how. The maps are by provider.
 #[derive(Clone, Debug)]
 pub struct Provider {
     /// The provider, if one is set.
     pub default: Option<String>,
-    /// What to change to change the provider; `None` where the command line names it.
+    /// The source to change in order to change the provider; `None` where the command line names it.
     pub default_source: Option<ValueSource>,
     /// The model, if one is set.
     pub model: Option<String>,
@@ -97,34 +97,34 @@ pub struct Provider {
     pub max_tokens: u32,
     /// Sampling temperature; `None` leaves it to the provider.
     pub temperature: Option<f32>,
-    /// How hard to think; `None` leaves it to the provider.
+    /// The effort that a model puts into thinking; `None` leaves it to the provider.
     pub effort: Option<Effort>,
-    /// How much to think, over the effort; `None` leaves it to that.
+    /// The amount of thinking, which overrides the effort; `None` leaves it to the effort.
     pub thinking: Option<ThinkingMode>,
-    /// Keys.
+    /// The keys of the providers.
     pub api_keys: BTreeMap<String, Secret<String>>,
     /// Variables of the environment that no key or address is taken from.
     pub ignored_variables: Vec<String>,
     /// Commands that print keys.
     pub key_commands: BTreeMap<String, String>,
-    /// What to change to change a key.
+    /// The source to change in order to change a provider's key.
     pub key_sources: BTreeMap<String, ValueSource>,
     /// Variables that keys read and that are not set.
     pub unset_keys: BTreeMap<String, String>,
     /// Addresses, `http` or `https`, as they were written.
     pub endpoints: BTreeMap<String, String>,
-    /// What to change to change an address.
+    /// The source to change in order to change a provider's address.
     pub endpoint_sources: BTreeMap<String, ValueSource>,
     /// Wires that endpoints speak.
     pub protocols: BTreeMap<String, Protocol>,
-    /// Windows in tokens.
+    /// The sizes of context windows, in tokens.
     pub context: BTreeMap<String, u32>,
     /// Models that are arms; of a provider without an entry, those the catalogue suggests.
     pub models: BTreeMap<String, Vec<String>>,
 }
 
 impl Protocol {
-    /// All of them.
+    /// All protocols that an endpoint can speak.
     pub const ALL: [Self; 7] = [
         Self::Mistral,
         Self::Anthropic,
@@ -135,7 +135,7 @@ impl Protocol {
         Self::Compatible,
     ];
 
-    /// Its name in `provider.protocols`.
+    /// Returns the protocol's name in `provider.protocols`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -156,10 +156,10 @@ impl Protocol {
     }
 }
 
-/// What may happen without, with, or in spite of a question.
+/// The rules on what happens without a question, only after one, or not at all.
 #[derive(Clone, Debug)]
 pub struct Permission {
-    /// How much is asked.
+    /// The permission mode, which says how often the user is asked.
     pub mode: PermissionMode,
     /// Mode bypass also does what is asked for in every other.
     pub confirm_bypass: bool,
@@ -170,20 +170,20 @@ pub struct Permission {
 /// An exception from the mode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// What it is about.
+    /// The calls that the rule is about.
     pub about: About,
-    /// What the rule says.
+    /// The action that the rule demands.
     pub action: Action,
-    /// Where it was written: its first field.
+    /// The place where the rule was written: its first field.
     pub place: Place,
 }
 
-/// What a rule is about.
+/// The calls that a rule is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum About {
     /// As people write it, such as `bash(git status)`.
     Rule(String),
-    /// The older form.
+    /// The older form of rules: a tool and a text.
     Text {
         /// Glob of tool names.
         tool: String,
@@ -192,23 +192,23 @@ pub enum About {
     },
 }
 
-/// What a rule says.
+/// The action that a rule demands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Run it.
+    /// Run the call without a question.
     Allow,
-    /// Ask for it.
+    /// Ask before the call runs.
     Ask,
-    /// Refuse it.
+    /// Refuse to run the call.
     Deny,
 }
 
-/// What must not leave.
+/// The protection of secrets, so that they do not leak.
 #[derive(Clone, Debug)]
 pub struct Security {
     /// Forms of secrets besides the built-in ones.
     pub patterns: Vec<SecretPattern>,
-    /// What is done with secrets, in the order they are written.
+    /// The actions on secrets, in the order they are written.
     pub actions: Vec<SecretAction>,
     /// Secrets that may pass, each as `sha256:` and hexadecimal digits.
     pub allow: Vec<String>,
@@ -216,21 +216,21 @@ pub struct Security {
     pub redact_high_entropy: bool,
 }
 
-/// What is kept of a session.
+/// The rules on what is saved of a session.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Privacy {
-    /// Nothing is.
+    /// `true` if nothing of a session is saved.
     pub incognito: bool,
     /// Incognito asks only models on this machine.
     pub local_only: bool,
 }
 
-/// Walls around commands.
+/// The settings of the sandbox around commands.
 #[derive(Clone, Debug, Default)]
 pub struct SandboxSettings {
-    /// Whether there are any.
+    /// The mode of the sandbox, which says whether commands run in one.
     pub mode: Sandbox,
-    /// Who gets through them to the network.
+    /// The commands that reach the network from inside the sandbox.
     pub network: SandboxNetwork,
     /// More folders that commands may write in.
     pub writable: Vec<String>,
@@ -243,28 +243,28 @@ pub struct SandboxSettings {
 /// A form of secrets that the user added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecretPattern {
-    /// Its name; empty for none.
+    /// The name of the pattern; empty for none.
     pub name: String,
-    /// Regular expression.
+    /// The regular expression of the pattern.
     pub regex: String,
     /// `redact`, `block` or `warn`.
     pub action: String,
 }
 
-/// What is done with some secrets. Empty globs hold for everything.
+/// The action on some secrets. Empty globs match everything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecretAction {
-    /// Glob of rules.
+    /// The glob of rule names.
     pub rule: String,
-    /// Provider, or `local`.
+    /// The provider, or `local`.
     pub provider: String,
-    /// Glob of files.
+    /// The glob of file paths.
     pub path: String,
     /// `redact`, `block`, `warn` or `allow`.
     pub action: String,
 }
 
-/// Whether commands run behind walls.
+/// The mode of the sandbox around commands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sandbox {
     /// As far as the system offers them.
@@ -272,26 +272,26 @@ pub enum Sandbox {
     Auto,
     /// Or not at all.
     Required,
-    /// No.
+    /// Commands run without a sandbox.
     Off,
 }
 
-/// Which commands reach the network.
+/// The commands that reach the network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SandboxNetwork {
-    /// None.
+    /// No command reaches the network.
     Never,
     /// Those that use it and were allowed by a person or a rule.
     #[default]
     Asked,
-    /// All.
+    /// All commands reach the network.
     Always,
 }
 
-/// Keeping of sessions.
+/// The settings for saving sessions.
 #[derive(Clone, Debug)]
 pub struct Session {
-    /// They are.
+    /// `true` if sessions are saved.
     pub keep: bool,
     /// Most sessions kept for a project.
     pub max_keep: u32,

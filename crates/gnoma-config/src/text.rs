@@ -14,9 +14,9 @@ const SECRET_ENDINGS: [&str; 7] = ["key", "keys", "token", "secret", "password",
 /// A place in a file; both count from 1, columns in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
-    /// Line.
+    /// The number of the line, from 1.
     pub line: usize,
-    /// Column.
+    /// The number of the column, from 1, in characters.
     pub column: usize,
 }
 
@@ -45,11 +45,11 @@ impl Snippet {
 
 /// A file's content under its name.
 pub(crate) struct SourceText {
-    /// Where it was read.
+    /// The path of the file that was read.
     pub(crate) path: Arc<Path>,
-    /// What it says.
+    /// The text of the file.
     pub(crate) text: String,
-    /// Where each line starts: places are asked for once a value.
+    /// The byte offset at which each line starts, stored because a position is looked up for every value.
     line_starts: Vec<usize>,
 }
 
@@ -61,7 +61,7 @@ impl SourceText {
         Self { path, text, line_starts }
     }
 
-    /// Where byte `offset` stands.
+    /// Returns the position of the byte `offset`.
     pub(crate) fn position(&self, offset: usize) -> Position {
         let offset = offset.min(self.text.len());
         let line = self.line_starts.partition_point(|start| *start <= offset);
@@ -143,7 +143,7 @@ fn mask_values(line: &str, is_secret: bool) -> String {
     shown
 }
 
-/// Whether a terminal shows `c` and nothing more: no control, no change of direction.
+/// Reports whether a terminal shows `c` as a character and does nothing more: no control, no change of direction.
 fn is_printable(c: char) -> bool {
     let turns =
         matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');

@@ -24,7 +24,7 @@ pub(crate) enum Tree {
     Bool(bool),
     List(Vec<Node>),
     Table(Vec<Field>),
-    /// Something no key takes; the words name it.
+    /// A value that no key takes, named by this text.
     Other(&'static str),
 }
 
@@ -63,7 +63,7 @@ impl Tree {
         }
     }
 
-    /// Whether a text in it asks for a variable.
+    /// Reports whether a text in this tree refers to a variable.
     pub(crate) fn has_variable(&self) -> bool {
         match self {
             Self::Text(text) => expand::has_variable(text),

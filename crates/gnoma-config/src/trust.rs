@@ -19,43 +19,43 @@ const FOLDERS: &str = "folders";
 const HEADER: &str =
     "# Folders whose .gnoma/config.toml may run programs; `gnoma trust` writes this.\n\n";
 
-/// Why trust could not be read or written.
+/// The reason why trust could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
     /// The store cannot be read.
     #[error("cannot read `{}`: {}", path.display(), system_words(cause))]
     Read {
-        /// The store's file.
+        /// The path of the store's file.
         path: PathBuf,
-        /// Why.
+        /// The cause of the failure.
         cause: io::Error,
     },
     /// The store is there but says nothing readable.
     #[error("`{}` is damaged; delete it and trust your folders again", path.display())]
     Damaged {
-        /// The store's file.
+        /// The path of the store's file.
         path: PathBuf,
     },
     /// Others could have written the store.
     #[error("`{}` can be written by other users; if that is a mistake, run `chmod 600` on it", path.display())]
     Exposed {
-        /// The store's file.
+        /// The path of the store's file.
         path: PathBuf,
     },
     /// The store cannot be written.
     #[error("cannot write `{}`: {}", path.display(), system_words(cause))]
     Write {
-        /// The store's file.
+        /// The path of the store's file.
         path: PathBuf,
-        /// Why.
+        /// The cause of the failure.
         cause: io::Error,
     },
     /// The folder cannot be trusted.
     #[error("cannot trust the folder `{}`: {why}", path.display())]
     Folder {
-        /// The folder.
+        /// The path of the folder.
         path: PathBuf,
-        /// Why not.
+        /// The reason why it cannot be trusted.
         why: String,
     },
 }
@@ -89,7 +89,7 @@ impl Store {
         }
     }
 
-    /// How a folder stands whose `.gnoma/config.toml` has this content.
+    /// Returns the trust in a folder whose `.gnoma/config.toml` has this content.
     #[must_use]
     pub fn standing(&self, folder: &Path, content: &[u8]) -> FileTrust {
         match key(folder).ok().and_then(|key| self.folders.get(&key)) {
@@ -102,7 +102,7 @@ impl Store {
         }
     }
 
-    /// Whether a folder whose `.gnoma/config.toml` has this content is trusted.
+    /// Reports whether a folder whose `.gnoma/config.toml` has this content is trusted.
     #[must_use]
     pub fn is_trusted(&self, folder: &Path, content: &[u8]) -> bool {
         self.standing(folder, content) == FileTrust::Trusted
@@ -137,7 +137,7 @@ impl Store {
         Ok(was_trusted)
     }
 
-    /// The folders, sorted.
+    /// Returns the trusted folders, sorted.
     pub fn list(&self) -> impl Iterator<Item = &Path> {
         self.folders.keys().map(Path::new)
     }

@@ -13,7 +13,7 @@ const SHOWS_END_FROM_CHARS: usize = 12;
 /// Characters of a secret's end that are shown.
 const END_CHARS: usize = 4;
 
-/// What a key is set to. Its text form is TOML on one line, with secrets masked.
+/// The value of a key. Its text form is TOML on one line, with secrets masked.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     Text(Cow<'static, str>),

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::json::{RawJson, without_lone_surrogates};
 
-/// What some servers send in place of arguments that are still to come, or of none.
+/// The texts that some servers send in place of arguments that are still to come, or of no arguments.
 const STAND_INS: [&str; 4] = ["{}", "null", "\"\"", "[]"];
 
 /// Returns whether `arguments` say nothing yet: some servers send such a text in place of what follows.

@@ -49,7 +49,7 @@ pub fn head_chars(text: &str, most: usize) -> &str {
     }
 }
 
-/// What tokens are made of.
+/// True if a character can be part of a token, such as a word, a key or a path.
 fn is_of_word(c: char) -> bool {
     c.is_ascii_alphanumeric()
         || matches!(c, '_' | '-' | '+' | '/' | '=' | '.' | '~' | ':' | '@' | '%' | '{' | '}')

@@ -33,7 +33,7 @@ pub fn exact(time: Duration) -> String {
     }
 }
 
-/// How long ago something was, in its largest unit: `just now`, `5m ago`, `2h ago`, `3 days ago`.
+/// Formats the time since something happened in its largest unit: `just now`, `5m ago`, `2h ago`, `3 days ago`.
 #[must_use]
 pub fn ago(since_ms: i64) -> String {
     let seconds = u64::try_from(since_ms).unwrap_or_default() / 1_000;

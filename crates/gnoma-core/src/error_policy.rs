@@ -14,27 +14,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::ErrorKind;
 
-/// What a kind of failure means.
+/// The consequences of a kind of failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorPolicy {
-    /// Whether and how often the same model is asked the same again.
+    /// The rule for sending the same request to the same model again.
     pub retry: RetryRule,
-    /// Whether another model may do better.
+    /// True if another model may do better.
     pub another_model: bool,
-    /// What the failure speaks against.
+    /// The scope of the failure: one model, a provider or a host.
     pub scope: FaultScope,
-    /// How long that is left alone; `None` where only the request is to blame.
+    /// The time for which the model, provider or host in `scope` is left alone; `None` if only the request is to
+    /// blame.
     pub rest: Option<RestRule>,
-    /// Whether the failure says something to other processes and to the next start. What a new key, another
-    /// model in the settings or a line that is back repairs is tried again by each process that starts.
+    /// True if the failure says something to other processes and to the next start. A failure that a new key,
+    /// another model in the settings or a restored line repairs is not shared: each process that starts tries
+    /// again.
     pub is_shared: bool,
-    /// How the command ends.
+    /// The way in which the command ends.
     pub exit: ExitMeaning,
-    /// What a person can do.
+    /// The remedy that a person can apply.
     pub remedy: Remedy,
 }
 
-/// Whether and how often the same model is asked the same again.
+/// The rule for sending the same request to the same model again after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryRule {
     /// Never: the answer would be the same.
@@ -51,7 +53,7 @@ pub enum RetryRule {
     Patient,
 }
 
-/// What a failure speaks against.
+/// The model, provider or host that a failure speaks against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultScope {
@@ -63,7 +65,7 @@ pub enum FaultScope {
     Host,
 }
 
-/// How long something is left alone after a failure.
+/// The time for which something is left alone after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RestRule {
     /// After the first failure, where the provider asks for nothing; doubles each time it fails again.
@@ -72,7 +74,7 @@ pub struct RestRule {
     pub most: Duration,
 }
 
-/// How a command ends that a failure has ended.
+/// The reason with which a command ends after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitMeaning {
     /// The key was refused.
@@ -83,10 +85,10 @@ pub enum ExitMeaning {
     Failed,
 }
 
-/// What a person can do about a failure.
+/// The action that a person can take after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remedy {
-    /// Check the key.
+    /// Check the API key.
     Key,
     /// Check what the account may do, or use another provider.
     Access,
@@ -100,17 +102,17 @@ pub enum Remedy {
     Wait,
     /// Top up, or use another provider.
     Quota,
-    /// Nothing but to wait: the fault is at the provider.
+    /// Wait, as the fault is at the provider.
     Report,
     /// Check that the server runs, and the network.
     Network,
     /// Trust the certificate, or do not.
     Certificate,
-    /// Check the address.
+    /// Check the address of the provider.
     Address,
-    /// Wait longer.
+    /// Wait longer for the answer.
     Patience,
-    /// None is needed.
+    /// No remedy is needed.
     Nothing,
 }
 
@@ -132,7 +134,7 @@ const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 
 impl ErrorKind {
-    /// Every kind.
+    /// All kinds of errors.
     pub const ALL: [Self; 18] = [
         Self::Auth,
         Self::Forbidden,
@@ -154,7 +156,7 @@ impl ErrorKind {
         Self::Cancelled,
     ];
 
-    /// What the kind means for everybody who acts on it.
+    /// Returns the consequences of this kind of failure for all code that acts on it.
     #[must_use]
     #[rustfmt::skip]
     pub const fn policy(self) -> ErrorPolicy {
@@ -182,7 +184,7 @@ impl ErrorKind {
         }
     }
 
-    /// Whether the same request may succeed a little later.
+    /// True if the same request may succeed a little later.
     #[must_use]
     pub const fn is_transient(self) -> bool {
         match self.policy().retry {

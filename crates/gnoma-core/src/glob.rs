@@ -7,7 +7,7 @@ pub const MOST_NAME_CHARS: usize = 1024;
 /// A part of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Token {
-    /// This character.
+    /// Exactly this one character.
     Char(char),
     /// Any character but `/`.
     One,
@@ -17,7 +17,7 @@ pub enum Token {
     AnyInPart,
     /// Any folders or none: the way past both of the pair, or in.
     Folders,
-    /// What follows each [`Token::Folders`].
+    /// The token that follows each [`Token::Folders`].
     InFolders,
 }
 
@@ -50,7 +50,8 @@ pub fn matches(glob: &str, text: &str) -> bool {
     }
 }
 
-/// Whether a name fits a pattern. Walks all ways through the pattern at once; a name that is too long fits nothing.
+/// True if a name fits a pattern. The function follows all ways through the pattern at once; a name that is too
+/// long fits nothing.
 #[must_use]
 pub fn fits(tokens: &[Token], name: &str) -> bool {
     if name.chars().count() > MOST_NAME_CHARS {
@@ -78,7 +79,7 @@ pub fn fits(tokens: &[Token], name: &str) -> bool {
     at.last() == Some(&true)
 }
 
-/// Whether a character leaves the walker where it is, and whether it takes it on.
+/// Reports whether a character keeps the match at the token, and whether it moves the match to the next token.
 fn step(token: Token, char: char) -> (bool, bool) {
     match token {
         Token::Char(own) => (false, own == char),

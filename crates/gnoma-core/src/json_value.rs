@@ -6,7 +6,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// What a JSON value is made of.
+/// A type from which a JSON value can be made.
 pub trait ToJson {
     /// The value; null if JSON cannot hold it.
     fn to_json(&self) -> Value;

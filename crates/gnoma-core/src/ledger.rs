@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ErrorKind, message::ModelRef, stop::StopReason, store::Stored};
 
-/// What is counted.
+/// The unit in which use is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
-    /// Model calls.
+    /// The number of model calls.
     Requests,
     /// Prompt tokens that no cache had.
     Input,
-    /// Output tokens.
+    /// The number of output tokens.
     Output,
     /// Prompt tokens that no cache had, and written tokens.
     Tokens,
@@ -24,7 +24,7 @@ pub enum Unit {
     AllInput,
     /// Prompt tokens, cached ones included, and written tokens.
     AllTokens,
-    /// Money, in micro-dollars.
+    /// The cost in micro-dollars.
     MicroUsd,
 }
 
@@ -34,7 +34,7 @@ pub enum Unit {
 pub enum Window {
     /// The last so many milliseconds.
     Rolling {
-        /// How many milliseconds.
+        /// The length of the window in milliseconds.
         ms: u64,
     },
     /// The calendar day (UTC).
@@ -48,9 +48,9 @@ pub enum Window {
 /// A limit on what a pool may take, such as 1,000,000 [`Unit::Input`] in a [`Window::Day`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Limit {
-    /// What is counted.
+    /// The unit in which use is counted.
     pub unit: Unit,
-    /// Over which time.
+    /// The time over which use is counted.
     pub window: Window,
     /// Most of it within the window, inclusive.
     pub most: u64,
@@ -59,27 +59,27 @@ pub struct Limit {
 /// A pool that a call draws on, with the limits that hold for it now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Draw {
-    /// Its name.
+    /// The name of the pool.
     pub pool: String,
-    /// What it must stay within; none only counts.
+    /// The limits that the pool must stay within; if the list is empty, use is only counted.
     pub limits: Vec<Limit>,
 }
 
-/// What a call takes: expected amounts when it is reserved, counted ones when it is settled.
+/// The amounts that a call takes: expected amounts when it is reserved, counted ones when it is settled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Amount {
-    /// Model calls.
+    /// The number of model calls.
     pub requests: u64,
     /// Prompt tokens, cached ones included.
     pub input: u64,
     /// Those of them that the provider's cache had.
     pub cached: u64,
-    /// Written tokens.
+    /// The number of written tokens.
     pub output: u64,
-    /// Money, in micro-dollars.
+    /// The cost in micro-dollars.
     pub micro_usd: u64,
-    /// How much of the prompt was written to the provider's cache; told apart by day and arm only.
+    /// The tokens of the prompt that were written to the provider's cache; told apart by day and arm only.
     pub cache_write: u64,
 }
 
@@ -99,7 +99,7 @@ impl Amount {
         }
     }
 
-    /// How much this is in `unit`, such as tokens or micro-dollars.
+    /// Returns this amount in `unit`, such as tokens or micro-dollars.
     #[must_use]
     pub fn of(&self, unit: Unit) -> u64 {
         match unit {
@@ -117,11 +117,11 @@ impl Amount {
 /// A request to the ledger to reserve room for one call that is about to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ask {
-    /// When, in milliseconds since 1970.
+    /// The time of the request, in milliseconds since 1970.
     pub at_ms: i64,
-    /// Who would be called.
+    /// The arm that would be called.
     pub arm: ModelRef,
-    /// What it is expected to take.
+    /// The amount that the call is expected to take.
     pub amount: Amount,
     /// The pools it draws on; all must have room.
     pub draws: Vec<Draw>,
@@ -132,7 +132,7 @@ pub struct Ask {
 /// The work that a call belongs to, so that spending can be summed up by it. An empty text is unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallOrigin {
-    /// The project's folder.
+    /// The folder of the project.
     pub project: String,
     /// The git branch that was checked out there, or the start of the commit.
     pub branch: String,
@@ -153,7 +153,7 @@ pub struct SettledCall {
     pub amount: Amount,
     /// Tokens of the output that were thought and not shown; counted in the output.
     pub thinking: u64,
-    /// Whether the price is known. If it is not, the amount has no money in it.
+    /// True if the price is known. If it is not, the amount has no money in it.
     pub is_priced: bool,
     /// The error that ended the call.
     pub failure: Option<ErrorKind>,
@@ -161,7 +161,7 @@ pub struct SettledCall {
     pub first_part_ms: Option<u64>,
     /// Milliseconds from its request to its end; `None` if that was not measured. The ledger does not keep it.
     pub took_ms: Option<u64>,
-    /// Why the answer ended, if it did by itself. The ledger does not keep it.
+    /// The reason why the answer ended, if it did by itself. The ledger does not keep it.
     pub stop: Option<StopReason>,
 }
 
@@ -180,55 +180,55 @@ impl From<Amount> for SettledCall {
     }
 }
 
-/// Names a reservation.
+/// The id of a reservation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct HoldId(pub i64);
 
-/// Whether there was room.
+/// The result of a request to reserve room.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reserved {
     /// There was; it stays reserved until it is settled or released.
     Held(HoldId),
-    /// There was not.
+    /// The pools had no room; the value is the limit that is full.
     Full(Full),
 }
 
 /// The limit that has no room.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Full {
-    /// The pool.
+    /// The name of the pool.
     pub pool: String,
-    /// Its limit.
+    /// The limit of the pool.
     pub limit: Limit,
-    /// What is used and reserved.
+    /// The amount that is used and reserved.
     pub used: u64,
-    /// When there may be room again, in milliseconds since 1970; `None`: not by waiting.
+    /// The time at which there may be room again, in milliseconds since 1970; `None` if waiting does not help.
     pub free_at_ms: Option<i64>,
 }
 
 /// The state of a limit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Level {
-    /// The pool.
+    /// The name of the pool.
     pub pool: String,
-    /// Its limit.
+    /// The limit of the pool.
     pub limit: Limit,
     /// Settled amounts within the window.
     pub used: u64,
     /// Amounts reserved by running calls.
     pub held: u64,
-    /// When the window starts over, in milliseconds since 1970; `None` for [`Window::Ever`].
+    /// The time at which the window starts over, in milliseconds since 1970; `None` for [`Window::Ever`].
     pub resets_at_ms: Option<i64>,
 }
 
-/// What an arm took on one day.
+/// The amount that an arm took on one day.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Total {
     /// Days since 1970-01-01 (UTC).
     pub day: i32,
-    /// The arm.
+    /// The arm that was called.
     pub arm: ModelRef,
-    /// What it took.
+    /// The amount that the arm took.
     pub amount: Amount,
 }
 
@@ -263,8 +263,8 @@ pub trait Ledger: Send + Sync {
     /// When the store cannot be read.
     fn levels(&self, draws: Vec<Draw>, at_ms: i64) -> Stored<'_, Vec<Level>>;
 
-    /// What was taken from a day on, by day and arm; the earliest first. `from_day` counts days since
-    /// 1970-01-01 (UTC).
+    /// Returns the amounts that were taken from a day on, by day and arm; the earliest first. `from_day` counts
+    /// days since 1970-01-01 (UTC).
     ///
     /// # Errors
     /// When the store cannot be read.

@@ -20,7 +20,7 @@ use crate::{
 pub enum Point {
     /// The session begins. The answer's text is sent with the first message.
     SessionStart {
-        /// It continues an earlier conversation.
+        /// True if the session continues an earlier conversation.
         is_resumed: bool,
     },
     /// The session has ended.
@@ -37,49 +37,49 @@ pub enum Point {
     },
     /// A call has run.
     AfterTool {
-        /// The call.
+        /// The call that has run.
         call: ToolCall,
-        /// Its outcome.
+        /// The outcome of the call.
         outcome: Arc<ToolOutcome>,
-        /// How long it ran.
+        /// The run time of the call, in milliseconds.
         duration_ms: u64,
     },
     /// A person is about to be asked about a call; a block refuses it.
     PermissionAsked {
-        /// The call.
+        /// The call that needs approval.
         call: ToolCall,
-        /// Why they are.
+        /// The reason why the person is asked.
         reason: String,
     },
     /// A call was refused. Nothing is done with the answer.
     PermissionDenied {
-        /// The call.
+        /// The call that was refused.
         call: ToolCall,
-        /// Why.
+        /// The reason of the refusal.
         reason: String,
     },
     /// The conversation is about to be compacted; a block leaves it as it is.
     BeforeCompaction {
         /// A person asked for it; otherwise the window is full.
         is_asked: bool,
-        /// What the summary should dwell on.
+        /// The topic that the summary should dwell on.
         focus: String,
     },
     /// The conversation was compacted. Nothing is done with the answer.
     AfterCompaction {
-        /// The summary.
+        /// The summary that replaces the conversation.
         summary: String,
     },
     /// The model is done; a block tells it to continue.
     BeforeStop {
-        /// It was already told to continue in this turn.
+        /// True if the model was already told to continue in this turn.
         is_again: bool,
-        /// Its last words.
+        /// The last words of the model.
         last_words: String,
     },
-    /// Something waits for a person. Nothing is done with the answer.
+    /// A message that something waits for a person. The session ignores the answer.
     Notification {
-        /// What, in one line.
+        /// The message, in one line.
         text: String,
     },
     /// Another model was chosen. Nothing is done with the answer.
@@ -89,20 +89,20 @@ pub enum Point {
     },
     /// A tool is about to start a session; a block prevents that.
     ChildStart {
-        /// Its id; empty if it is not known yet.
+        /// The id of the new session; empty if it is not known yet.
         id: String,
         /// The agent that it works as, or else its name; may be empty.
         name: String,
-        /// What it is to do.
+        /// The task of the new session.
         task: String,
     },
     /// A session that a tool started has ended. Nothing is done with the answer.
     ChildStop {
-        /// Its id; empty if it never had one.
+        /// The id of the session; empty if it never had one.
         id: String,
         /// The agent that it works as, else what it is called; may be empty.
         name: String,
-        /// Its last words, or why there are none.
+        /// The last words of the session, or the reason why there are none.
         last_words: String,
     },
 }
@@ -143,7 +143,7 @@ pub enum PointKind {
 }
 
 impl Point {
-    /// Which one it is.
+    /// Returns the kind of the point.
     #[must_use]
     pub fn kind(&self) -> PointKind {
         match self {
@@ -191,11 +191,11 @@ impl Point {
     }
 }
 
-/// What was said at a point. The default changes nothing.
+/// The answer of extensions at a point. The default changes nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PointAnswer {
-    /// Why what was about to happen does not. After a tool it has already happened, and the model
-    /// is told.
+    /// The reason why the action that was about to happen does not happen. After a tool it has already happened,
+    /// and the model is told the reason.
     pub block: Option<String>,
     /// Before a tool: why a person is asked even if nobody would be.
     pub ask: Option<String>,
@@ -204,18 +204,18 @@ pub struct PointAnswer {
     pub arguments: Option<RawJson>,
     /// After a tool: the model reads this instead of the tool's output.
     pub output: Option<String>,
-    /// For the model.
+    /// The additional texts for the model.
     pub context: Vec<String>,
-    /// Why the turn ends after the calls of this answer.
+    /// The reason why the turn ends after the calls of this answer.
     pub stop: Option<String>,
-    /// For people.
+    /// The messages for people.
     pub notices: Vec<String>,
 }
 
 /// A part of a person's message, while it is prepared for the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PromptPart {
-    /// Words.
+    /// A piece of plain text.
     Text(String),
     /// A shell command, judged like any other; what it prints takes its place.
     Command(String),
@@ -224,26 +224,26 @@ pub enum PromptPart {
 /// A call that is made with a message once it is whole; what comes of it takes the place of its words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PromptCall {
-    /// The tool.
+    /// The name of the tool.
     pub tool: String,
-    /// Its arguments.
+    /// The arguments of the call.
     pub arguments: Value,
-    /// Where in them the words go: a JSON pointer to a text.
+    /// The place in the arguments where the words go: a JSON pointer to a text.
     pub words: &'static str,
-    /// What stands before its result.
+    /// The text in front of the result of the call.
     pub done: String,
-    /// What stands before the reason why there is none.
+    /// The text in front of the reason why there is no result.
     pub failed: String,
 }
 
-/// What happens to a person's message.
+/// The result of preparing a person's message for the model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prepared {
-    /// Why it does not reach the model.
+    /// The reason why the message does not reach the model.
     pub block: Option<String>,
-    /// What replaces its text; `None` if that stays.
+    /// The parts that replace the text of the message; `None` if the text stays.
     pub parts: Option<Vec<PromptPart>>,
-    /// What is called with the parts.
+    /// The call that is made with the parts.
     pub call: Option<PromptCall>,
     /// For the model, besides.
     pub context: Vec<String>,
@@ -252,7 +252,7 @@ pub struct Prepared {
     pub tools: Option<Vec<String>>,
     /// The model that is wanted for it.
     pub model: Option<String>,
-    /// For people.
+    /// The messages for people.
     pub notices: Vec<String>,
 }
 
@@ -271,22 +271,22 @@ impl Prepared {
 /// A question to a model beside the conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SideQuestion {
-    /// Its instructions.
+    /// The instructions for the model.
     pub system: String,
-    /// The question.
+    /// The text of the question.
     pub text: String,
     /// The model that is wanted: `provider/model`, the model, or a word of its name; else the one for
     /// small things, or the one that answered last.
     pub model: Option<String>,
-    /// It may read the project's files before it answers.
+    /// True if the model may read the project's files before it answers.
     pub may_look: bool,
-    /// How long to wait for the answer.
+    /// The time to wait for the answer.
     pub patience: Duration,
 }
 
 /// Calls models on behalf of a session's extensions: paid, guarded and limited like all its calls.
 pub trait SideModel: Send + Sync + fmt::Debug {
-    /// Whether it can ask one that looks at files first. One that was itself started by a session
+    /// True if it can ask a model that looks at files first. A side model of a session that another session started
     /// cannot.
     fn can_look(&self) -> bool;
 
@@ -297,7 +297,7 @@ pub trait SideModel: Send + Sync + fmt::Debug {
 
 /// A session's extensions, as the session sees them.
 pub trait Lifecycle: Send + Sync + fmt::Debug {
-    /// Whether anybody listens at such a point. If not, nobody is asked and nothing is spent.
+    /// True if an extension listens at such a point. If none does, no extension is asked and nothing is spent.
     fn listens(&self, kind: PointKind) -> bool;
 
     /// Asks everybody who listens. Dropping the future ends what it has started.

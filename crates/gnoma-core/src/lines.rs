@@ -10,9 +10,9 @@ const USUAL_BYTES: usize = 64 << 10;
 /// A line, without its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line {
-    /// All of it.
+    /// The whole line, without its end.
     Whole(Vec<u8>),
-    /// It was longer than is taken; nothing of it was kept.
+    /// A line that was longer than the limit; its content is discarded.
     TooLong,
 }
 
@@ -51,7 +51,7 @@ impl LineReader {
         lines
     }
 
-    /// Whether a line has begun and not ended.
+    /// True if a line has begun and not ended.
     #[must_use]
     pub fn is_within_line(&self) -> bool {
         self.skips || !self.buffer.is_empty()

@@ -13,11 +13,11 @@ use crate::diff::{DiffOp, changes};
 pub struct Clash {
     /// The first line of it in the text that both began with, from one.
     pub line: usize,
-    /// What stood there.
+    /// The text before both changes.
     pub base: String,
-    /// What one side made of it.
+    /// The text that one side made of it.
     pub ours: String,
-    /// What the other side made of it.
+    /// The text that the other side made of it.
     pub theirs: String,
 }
 

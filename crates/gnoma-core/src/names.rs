@@ -12,9 +12,9 @@ use std::{
 
 use unicode_normalization::{UnicodeNormalization, char::canonical_combining_class};
 
-/// What is on the disk.
+/// Access to the names of files on the disk.
 pub trait FileNames {
-    /// Whether something is at `path`, a link itself included.
+    /// True if something is at `path`; a link itself counts as well.
     fn is_there(&self, path: &Path) -> bool;
 
     /// The names in `folder` that are text, within a limit of the implementation's.
@@ -24,9 +24,9 @@ pub trait FileNames {
 /// A path with the names on the disk in place of those that look the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundPath {
-    /// The path.
+    /// The text of the path.
     pub path: String,
-    /// Whether all of it is there; if not, some of the names at its end are as they were given.
+    /// True if all of the path is there; if not, some of the names at its end are as they were given.
     pub is_whole: bool,
 }
 
@@ -97,7 +97,7 @@ pub fn typed_form(name: &str) -> String {
     typed
 }
 
-/// What a keyboard types for a typographic character.
+/// Returns the text that a keyboard types for a typographic character.
 #[must_use]
 pub fn plain_form(letter: char) -> Option<&'static str> {
     match letter {
@@ -156,7 +156,7 @@ pub fn escape_path(path: &Path) -> String {
     shown
 }
 
-/// Whether a screen shows nothing for a letter, or something else than a letter.
+/// True if a screen shows nothing for a letter, or something else than a letter.
 pub(crate) fn is_unseen(letter: char) -> bool {
     letter.is_control() || (letter.is_whitespace() && letter != ' ') || is_invisible(letter)
 }

@@ -15,14 +15,14 @@ const MAX_SEGMENTS: usize = 64;
 /// The size of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pixels {
-    /// Columns.
+    /// The number of columns.
     pub width: u32,
-    /// Rows.
+    /// The number of rows.
     pub height: u32,
 }
 
 impl Image {
-    /// Its size in pixels, where its file tells.
+    /// Returns the size of the image in pixels, if its file tells it.
     #[must_use]
     pub fn pixels(&self) -> Option<Pixels> {
         let end = self.base64.len().min(MAX_CHARACTERS) / 4 * 4;

@@ -13,7 +13,7 @@ pub fn format_usd(micro_usd: u64) -> String {
     format!("${}.{:04}", micro_usd / 1_000_000, micro_usd % 1_000_000 / 100)
 }
 
-/// What a model costs, in micro-dollars per million tokens.
+/// The price of a model, in micro-dollars per million tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Price {
@@ -28,7 +28,7 @@ pub struct Price {
 }
 
 impl Price {
-    /// What these tokens cost, in micro-dollars; a begun one counts as whole.
+    /// Returns the cost of these tokens in micro-dollars; a begun micro-dollar counts as a whole one.
     #[must_use]
     pub fn of(&self, usage: &Usage) -> u64 {
         let parts = [
@@ -44,7 +44,7 @@ impl Price {
         u64::try_from(sum.div_ceil(PER_TOKENS)).unwrap_or(u64::MAX)
     }
 
-    /// Nothing is paid for any token.
+    /// True if no token costs anything.
     #[must_use]
     pub fn is_free(&self) -> bool {
         *self == Self::default()

@@ -14,13 +14,13 @@ use crate::{
     tool::{BoxFuture, ToolSpec},
 };
 
-/// How hard a model should think, if it can be told.
+/// The effort that a model should put into thinking, if the model accepts such a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effort {
     /// Not at all, or as little as the model allows.
     None,
-    /// A little.
+    /// The lowest effort of thinking.
     Low,
     /// A medium effort: a few thousand tokens of reasoning, as the vendor defines it.
     Medium,
@@ -28,14 +28,14 @@ pub enum Effort {
     High,
 }
 
-/// Whether the model may, must or must not call a tool.
+/// The choice that says if the model may, must or must not call a tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolChoice {
-    /// As it likes.
+    /// The model decides by itself.
     #[default]
     Auto,
-    /// No call.
+    /// The model must not call a tool.
     None,
     /// At least one call. No turn asks for this at present; every wire can say it.
     Required,
@@ -43,7 +43,7 @@ pub enum ToolChoice {
     Tool(String),
 }
 
-/// When the answer must have its form.
+/// The stage at which the answer must have its form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FormatStage {
     /// Tools may be called first. The schema is sent as well, if the wire allows both.
@@ -59,7 +59,7 @@ pub enum FormatStage {
 pub struct AnswerFormat {
     /// The JSON Schema that it matches.
     pub schema: Arc<RawJson>,
-    /// When it is wanted.
+    /// The stage at which the form is wanted.
     pub stage: FormatStage,
 }
 
@@ -75,15 +75,15 @@ pub struct ModelRequest {
     pub messages: Vec<Arc<Message>>,
     /// Tools on offer, in an order that stays the same (prompt caches).
     pub tools: Arc<[Arc<ToolSpec>]>,
-    /// Whether they may be called.
+    /// The choice that says if the tools may be called.
     pub tool_choice: ToolChoice,
     /// Most tokens to write; `None` leaves it to the adapter's default.
     pub max_output_tokens: Option<u32>,
     /// Sampling temperature; `None` leaves it to the provider.
     pub temperature: Option<f32>,
-    /// How hard to think; `None` leaves it to the provider.
+    /// The effort of thinking; `None` leaves it to the provider.
     pub effort: Option<Effort>,
-    /// What a person chose, for wires that accept more than an effort.
+    /// The thinking mode that a person chose, for wires that accept more than an effort.
     pub thinking: Option<ThinkingMode>,
     /// Window in tokens that a local server should allot (Ollama's `num_ctx`); `None` asks for none.
     pub context_window: Option<u32>,
@@ -98,7 +98,7 @@ pub struct ModelInfo {
     pub id: String,
     /// Window in tokens, if the provider reports it.
     pub context_window: Option<u32>,
-    /// How many parameters it has, if the provider reports it.
+    /// The number of parameters of the model, if the provider reports it.
     pub parameters: Option<u64>,
 }
 

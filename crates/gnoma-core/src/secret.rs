@@ -9,7 +9,7 @@ use zeroize::Zeroize;
 pub struct Secret<T: Zeroize>(T);
 
 impl<T: Zeroize> Secret<T> {
-    /// Wraps `value`.
+    /// Wraps `value` as a secret.
     pub fn new(value: T) -> Self {
         Self(value)
     }

@@ -2,7 +2,7 @@
 
 /// Begins the text of a shell line.
 const HEAD: &str = "I ran this:\n```\n$ ";
-/// Ends it.
+/// The end of a shell line's text.
 const END: &str = "\n```";
 
 /// Writes a shell line with its output for a message.

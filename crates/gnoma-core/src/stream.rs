@@ -43,7 +43,7 @@ pub enum StreamEvent {
     /// The server refused part of the request and was asked again without it. Comes before the
     /// answer and is not part of it.
     Adapted {
-        /// What it was and what was done, for people.
+        /// A note for people that says what was refused and what was done about it.
         note: String,
     },
     /// The provider has begun to answer.
@@ -53,18 +53,18 @@ pub enum StreamEvent {
         /// The provider's id of the answer.
         id: Option<String>,
     },
-    /// More words.
+    /// More text of the answer.
     TextDelta {
         /// The block of the answer that it belongs to.
         slot: Slot,
-        /// The new piece.
+        /// The new piece of text.
         text: String,
     },
     /// More visible reasoning. An empty piece opens the block.
     ThinkingDelta {
         /// The block of the answer that it belongs to.
         slot: Slot,
-        /// The new piece.
+        /// The new piece of reasoning.
         text: String,
     },
     /// The opaque token of a text, thinking or call block; replaces an earlier one. A slot not seen
@@ -72,24 +72,24 @@ pub enum StreamEvent {
     Signature {
         /// The block of the answer that it belongs to.
         slot: Slot,
-        /// The whole token.
+        /// The token, which is sent whole.
         signature: String,
     },
     /// The vendor's item id of a thinking or call block.
     Item {
         /// The block of the answer that it belongs to.
         slot: Slot,
-        /// The id.
+        /// The vendor's id of the item.
         item: String,
     },
     /// A block of hidden reasoning, whole.
     Redacted {
         /// The block of the answer that it belongs to.
         slot: Slot,
-        /// The opaque data.
+        /// The opaque data of the block.
         data: String,
     },
-    /// A call begins.
+    /// The beginning of a tool call.
     ToolCallStart {
         /// The block of the answer that it belongs to.
         slot: Slot,
@@ -110,23 +110,23 @@ pub enum StreamEvent {
         /// The block of the answer that it belongs to.
         slot: Slot,
     },
-    /// Tokens so far.
+    /// The tokens counted so far.
     Usage(Usage),
     /// The provider's reason for the end is no reason that gnoma knows. Comes before [`StreamEvent::Stop`].
     UnknownStop {
-        /// The provider's word.
+        /// The provider's word for the reason.
         word: String,
     },
     /// The model stopped. The last event of a good stream.
     Stop(StopReason),
 }
 
-/// A whole answer.
+/// A whole answer of a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Response {
     /// The blocks in order. Calls are here whatever the stop reason.
     pub content: Vec<Content>,
-    /// Why it ended; `None` when it was cut off.
+    /// The reason why the answer ended; `None` if it was cut off.
     pub stop: Option<StopReason>,
     /// Tokens, if the provider reported them.
     pub usage: Option<Usage>,
@@ -214,13 +214,13 @@ impl Accumulator {
         Self::default()
     }
 
-    /// Whether anything a person could see has arrived: from then on a retry would repeat it.
+    /// True if anything that a person could see has arrived: from then on a retry would repeat it.
     #[must_use]
     pub fn has_content(&self) -> bool {
         !self.drafts.is_empty()
     }
 
-    /// Whether any text of the answer, apart from thinking, or any call has begun.
+    /// True if any text of the answer, apart from thinking, or any call has begun.
     #[must_use]
     pub fn has_words(&self) -> bool {
         self.drafts.iter().any(|draft| match draft {
@@ -230,7 +230,7 @@ impl Accumulator {
         })
     }
 
-    /// Whether nothing has arrived but white space.
+    /// True if only white space has arrived.
     #[must_use]
     pub fn is_blank(&self) -> bool {
         self.drafts.iter().all(|draft| match draft {
@@ -239,7 +239,7 @@ impl Accumulator {
         })
     }
 
-    /// Whether a call has begun.
+    /// True if a call has begun.
     #[must_use]
     pub fn has_call(&self) -> bool {
         self.drafts.iter().any(|draft| matches!(draft, Draft::Call { .. }))
@@ -269,7 +269,7 @@ impl Accumulator {
         stop
     }
 
-    /// Whether more has arrived than an answer may contain; nothing that follows is accepted.
+    /// True if more has arrived than an answer may contain. In that case all that follows is rejected.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.overflow
@@ -293,7 +293,7 @@ impl Accumulator {
         self.unknown_stop.as_deref()
     }
 
-    /// Takes one event.
+    /// Adds one event to the answer.
     pub fn push(&mut self, event: &StreamEvent) {
         match event {
             StreamEvent::Started { model, id } => {

@@ -35,8 +35,8 @@ pub fn find_model<'a>(
     models.clone().find(is_exact).or_else(|| models.find(has_word))
 }
 
-/// Whether `written` is `name` with a slip in it: one letter, or two from eight letters on. [`nearest`] is for words that
-/// are known to be wrong; words that are further apart than this are usually other words.
+/// True if `written` is `name` with a slip in it: one letter, or two from eight letters on. [`nearest`] is for
+/// words that are known to be wrong; words that are further apart than this are usually other words.
 #[must_use]
 pub fn is_slip_of(written: &str, name: &str) -> bool {
     let longest = written.chars().count().max(name.chars().count());

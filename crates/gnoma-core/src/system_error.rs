@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-/// How the standard library begins the number of an error, which says nothing that its words do not.
+/// The text with which the standard library begins the number of an error. The number adds nothing to the error's
+/// words.
 const NUMBER: &str = " (os error ";
 
 /// Removes the numbers of system errors from a text: `No such file or directory (os error 2)` becomes `No such file or

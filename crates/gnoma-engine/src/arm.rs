@@ -26,11 +26,11 @@ pub struct Arm {
     pub connection: Connection,
     /// Model id as the wire wants it.
     pub model: Arc<str>,
-    /// It runs on the user's machine.
+    /// True if the model runs on the user's machine.
     pub local: bool,
     /// Calls to it stay on this machine, so it can be used when nothing may leave.
     pub stays_here: bool,
-    /// Whether it counts as a small model, which gets the lean tools; `None` where its window says.
+    /// True if the arm counts as a small model, which gets the lean tools; `None` if its context window decides.
     pub lean: Option<bool>,
     /// Context window in tokens, if known.
     pub context_window: Option<u32>,
@@ -38,29 +38,29 @@ pub struct Arm {
     pub max_output_tokens: Option<u32>,
     /// Sampling temperature; `None` leaves it to the provider.
     pub temperature: Option<f32>,
-    /// How hard it should think; `None` leaves it to the provider.
+    /// The reasoning effort that the arm is asked for; `None` leaves it to the provider.
     pub effort: Option<Effort>,
-    /// It calls tools. Without tools it answers only what needs none.
+    /// True if the arm calls tools. Without tools it answers only what needs none.
     pub tools: bool,
-    /// It sees pictures.
+    /// True if the arm accepts pictures.
     pub vision: bool,
-    /// It thinks before it answers.
+    /// True if the arm thinks before it answers.
     pub thinking: bool,
     /// Thinking cannot be turned off.
     pub always_thinks: bool,
-    /// It answers in a given JSON schema.
+    /// True if the arm can answer in a given JSON schema.
     pub structured_output: bool,
-    /// Its price, if known.
+    /// The price of the arm, if known.
     pub price: Option<Price>,
-    /// How much its price counts when arms are weighed, from 0 to 1; what is paid stays the same.
+    /// The weight of the price when arms are compared, from 0 to 1; the amount that is paid stays the same.
     pub cost_weight: f64,
     /// The sets of rate limits its calls draw on beside its provider's.
     pub pools: Arc<[String]>,
     /// The host it is reached at: arms of one host are ill together.
     pub host: Arc<str>,
-    /// How it is asked, which says how it counts tokens.
+    /// The protocol by which the arm is asked, which also says how it counts tokens.
     pub wire: Wire,
-    /// It is used only if someone chooses it by name.
+    /// True if the arm is used only when a person chooses it by name.
     pub only_chosen: bool,
 }
 
@@ -105,13 +105,13 @@ impl Arm {
         self.connection.facts()
     }
 
-    /// `provider/model`.
+    /// Returns the name of the arm in the form `provider/model`.
     #[must_use]
     pub fn name(&self) -> ModelRef {
         ModelRef { provider: self.facts().name.clone(), model: self.model.to_string() }
     }
 
-    /// How it counts tokens.
+    /// Returns the counter that says how this arm counts tokens.
     #[must_use]
     pub fn counter(&self) -> Counter {
         Counter { wire: self.wire, name: self.name() }

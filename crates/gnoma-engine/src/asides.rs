@@ -9,23 +9,23 @@ const MAX_WAITING: usize = 16;
 /// A sentence, and how loud it is.
 pub(crate) type Aside = (NoticeLevel, String);
 
-/// Where sentences go in.
+/// The sending end of the channel for notices.
 #[derive(Clone, Debug)]
 pub(crate) struct Asides(mpsc::Sender<Aside>);
 
 impl Asides {
-    /// Both ends.
+    /// Creates a channel for notices and returns both of its ends.
     pub(crate) fn channel() -> (Self, mpsc::Receiver<Aside>) {
         let (sender, receiver) = mpsc::channel(MAX_WAITING);
         (Self(sender), receiver)
     }
 
-    /// Something is not as it should be.
+    /// Sends a warning: a notice about something that is not as it should be.
     pub(crate) fn warn(&self, text: String) {
         self.tell(NoticeLevel::Warning, text);
     }
 
-    /// Good to know.
+    /// Sends a notice that is good to know.
     pub(crate) fn tell(&self, level: NoticeLevel, text: String) {
         // Full or closed: nobody reads any more.
         drop(self.0.try_send((level, text)));

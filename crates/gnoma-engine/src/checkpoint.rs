@@ -51,8 +51,8 @@ impl Files {
         Self { checkpoints, unkept, ink, asides, order, has_told }
     }
 
-    /// Whether a call may begin while the files before it are still being kept: it runs in any case, and nothing
-    /// is kept before them.
+    /// Reports whether a call may begin while the checkpoint of the files before it is still being saved: true if
+    /// the call runs even without a checkpoint and no other save is under way.
     pub(crate) fn may_be_beside(&self) -> bool {
         matches!(self.unkept, Unkept::Run) && self.order.try_lock().is_ok()
     }
@@ -102,7 +102,7 @@ impl Files {
     }
 }
 
-/// Whether a judged call can change nothing but what its tool holds itself.
+/// Reports whether a judged call can change nothing except what its tool itself holds.
 pub(crate) fn only_reads(spec: &ToolSpec, call: &ToolCall, grant: &Grant) -> bool {
     // Outside the sandbox nothing holds a command to what it was taken for.
     let is_held = grant.reads_only && !grant.outside;
@@ -116,8 +116,8 @@ pub(crate) fn only_reads(spec: &ToolSpec, call: &ToolCall, grant: &Grant) -> boo
     spec.access == Access::Read || (!spec.touches.is_empty() && spec.touches.iter().all(reads))
 }
 
-/// What a call is called in the list of kept states: the tool and the beginning of what it touches,
-/// without secrets.
+/// Returns the label of a call in the list of checkpoints: the tool and the beginning of what it touches, without
+/// secrets.
 pub(crate) fn label(spec: &ToolSpec, call: &ToolCall, firewall: &Firewall) -> String {
     let touched = spec.touches.iter().find_map(|touches| argument(call, touches.argument()));
     let mut touched = touched.unwrap_or_default();

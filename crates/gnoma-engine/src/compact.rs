@@ -17,7 +17,7 @@ pub(crate) const MAX_TAIL_MESSAGES: usize = 6;
 pub(crate) const FEW_MESSAGES: usize = 2;
 /// Most tokens of a summary.
 const SUMMARY_TOKENS: u32 = 2_048;
-/// What stays as it is takes at most this part of the window.
+/// The fraction of the window, as a divisor, that the messages which stay verbatim may take at most.
 const TAIL_SHARE: u64 = 4;
 /// A summary takes at most this part of the window.
 const SUMMARY_SHARE: u32 = 8;
@@ -29,10 +29,10 @@ const WORTH: u64 = 2;
 /// Tokens that an image is taken for.
 const IMAGE_TOKENS: u64 = 1_000;
 
-/// What a summary replaces.
+/// The beginning of a conversation that a summary replaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cut {
-    /// What of it stays word for word, and what was done.
+    /// The parts of it that stay word for word, and a list of what was done.
     pub(crate) brief: Arc<Brief>,
     /// Messages at the beginning of the history.
     pub(crate) messages: usize,
@@ -92,8 +92,8 @@ impl Cut {
     }
 }
 
-/// Where in `rest` the messages begin that stay as they are; everything before is summarized. `rest` is what
-/// follows an earlier summary, if there is one.
+/// Returns the index in `rest` at which the messages begin that stay as they are; everything before it is
+/// summarized. `rest` holds the messages after an earlier summary, if there is one.
 ///
 /// At most [`MAX_TAIL_MESSAGES`] stay, and no more than fit a part of the window; they begin with a message of a
 /// person, or else with an answer, so that no result is separated from its call. The last message without an answer
@@ -123,7 +123,7 @@ pub(crate) fn cut(
     (at > 0).then_some(at)
 }
 
-/// Whether a past of so many tokens is worth a call that nobody has asked for.
+/// Reports whether a past of so many tokens is worth a model call that no person has asked for.
 pub(crate) fn is_worth_it(past_tokens: u64, window_tokens: Option<u32>) -> bool {
     past_tokens >= u64::from(summary_tokens(window_tokens)) * WORTH
 }

@@ -31,13 +31,13 @@ const MAX_OFFERED_BYTES: usize = 200;
 /// Lists the names in a folder; `None` where they cannot be told or are too many.
 pub type ListFolder = dyn Fn(&Path) -> Option<Vec<OsString>> + Send + Sync;
 
-/// What the guard knows about where a session works.
+/// The facts that the guard knows about the place where a session works.
 pub struct GatePlace {
     /// Folder that commands start in, links resolved.
     pub cwd: PathBuf,
     /// Folders in which the tools may work, with links resolved; the first contains `cwd`.
     pub roots: Vec<PathBuf>,
-    /// The user's home.
+    /// The home folder of the user.
     pub home: Option<PathBuf>,
     /// Folders of gnoma's own configuration and state.
     pub config_dirs: Vec<PathBuf>,
@@ -49,11 +49,11 @@ pub struct GatePlace {
     pub trusted: bool,
     /// Commands run behind walls.
     pub sandboxed: bool,
-    /// Whether the walls keep a command off the network that it was not granted. Asked only when a
-    /// command is to be handed a secret.
+    /// Reports whether the sandbox keeps a command off the network if network access was not granted. Called only
+    /// when a command is about to receive a secret.
     pub network_is_walled: Box<dyn Fn() -> bool + Send + Sync>,
-    /// Whether trial runs work here: a command runs first in a view of the workspace where its changes have no
-    /// effect yet. Called only for a command that would run on trial.
+    /// Reports whether trial runs work here: a command runs first in a view of the workspace where its changes have
+    /// no effect yet. Called only for a command that would run on trial.
     pub can_try: Box<dyn Fn() -> bool + Send + Sync>,
     /// Follows the links of a path, as far as it exists.
     pub resolve: Box<dyn Fn(&Path) -> PathBuf + Send + Sync>,
@@ -64,7 +64,7 @@ pub struct GatePlace {
 }
 
 impl GatePlace {
-    /// What a judgement there depends on besides rules and mode.
+    /// Returns everything that a judgement in this place depends on besides rules and mode.
     #[must_use]
     pub fn world(&self) -> World<'_> {
         World {
@@ -147,7 +147,7 @@ impl Gate {
         Self { rights, place: Arc::new(place), interactive, firewall, admitted: HashMap::new() }
     }
 
-    /// What judges calls by what holds now, on any thread.
+    /// Returns a judge that decides about calls by the rules and mode that hold now, on any thread.
     pub(crate) fn judge(&self) -> Judge {
         let (mode, permissions) = self.rights.now();
         Judge {
@@ -194,7 +194,7 @@ impl Gate {
         self.admitted.get(id).and_then(|judged| offer(&judged.always))
     }
 
-    /// What runs, and what it may reach.
+    /// Returns an approved call with the access that it was granted.
     pub(crate) fn admitted(&self, id: &CallId) -> Option<(RestoredCall, Grant)> {
         self.admitted.get(id).map(|judged| (judged.call.clone(), judged.grant.clone()))
     }
@@ -206,14 +206,14 @@ impl Gate {
         }
     }
 
-    /// Whether a person can be asked to let the call run again outside the sandbox.
+    /// Reports whether a person can be asked to let the call run again outside the sandbox.
     pub(crate) fn may_offer_outside(&self, id: &CallId) -> bool {
         let may = |judged: &Admitted| !judged.grant.outside && judged.call.used().is_empty();
         let is_held = matches!(self.rights.mode(), PermissionMode::Plan | PermissionMode::Deny);
         self.interactive && !is_held && self.admitted.get(id).is_some_and(may)
     }
 
-    /// Why a question that a call raises cannot be asked, where nobody is there.
+    /// Returns the reason why a question that a call raises cannot be asked, if no person is there to answer it.
     pub(crate) fn unanswered(&self, question: &str) -> Option<String> {
         (!self.interactive).then(|| unanswered(question, self.rights.mode()))
     }
@@ -318,8 +318,8 @@ impl Judge {
         }
     }
 
-    /// What a question shows of a call. Where the call would fail, the error says so; it may tell what is in the file,
-    /// so a person is asked as before where even reading that needs them.
+    /// Returns the preview of a call that a question shows, or the error with which the call would fail. The error
+    /// may tell what is in the file, so a person is asked as before if even reading the file needs approval.
     fn previewed(
         &self,
         spec: &ToolSpec,
@@ -339,7 +339,7 @@ impl Judge {
         }
     }
 
-    /// Whether a call is one of those that these names and rules allow.
+    /// Reports whether these tool names and rules allow a call.
     pub(crate) fn is_within(&self, tools: &[String], spec: &ToolSpec, call: &ToolCall) -> bool {
         if tools.contains(&spec.name) {
             return true;
@@ -365,7 +365,7 @@ impl Judge {
     }
 }
 
-/// What the reason of a refusal says where a person would have been asked and there is none.
+/// The reason that a refusal gives when approval is needed and no person is there to give it.
 pub const NOBODY_TO_ASK: &str = "nobody is there to approve it";
 
 fn unanswered(reason: &str, mode: PermissionMode) -> String {

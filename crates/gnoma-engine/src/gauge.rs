@@ -9,7 +9,7 @@ use crate::{compact, context::cache::Cache, prompt, tokens};
 /// Tokens of a tool's frame besides its words.
 const TOOL_FRAME_TOKENS: usize = 8;
 
-/// What a session sent last. Before its first call it is what it would send.
+/// The last request of a session to a model; before the first call, the request that it would send.
 #[derive(Debug, Default)]
 pub struct Gauge {
     sent: Mutex<Sent>,
@@ -43,7 +43,7 @@ impl Gauge {
         self.sent.lock().unwrap_or_else(PoisonError::into_inner).summary = summary;
     }
 
-    /// What prompt caches saved, and what broke them, for people.
+    /// Describes for people what prompt caches saved, and what broke them.
     #[must_use]
     pub fn cache(&self) -> String {
         self.with_cache(|cache| cache.words())

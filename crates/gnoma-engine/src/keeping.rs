@@ -7,7 +7,7 @@ use std::{fmt, sync::Arc};
 
 use gnoma_core::store::{Checkpoints, ResultStore, SessionId, SessionStore};
 
-/// What is done with a call that changes files when their state could not be kept before it.
+/// The treatment of a call that changes files when their state could not be saved before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unkept {
     /// The call runs, and a notice says once that it cannot be undone.
@@ -17,7 +17,7 @@ pub enum Unkept {
     Refuse,
 }
 
-/// Where a session saves what it does.
+/// The stores in which a session saves what it does.
 ///
 /// **Conversation.** With a store, every message is stored before anything that it causes, so a session that ends
 /// in the middle of anything can be continued. A new session is created with the first message, never earlier, and
@@ -40,12 +40,12 @@ pub struct Keeping {
     /// session has been begun, before anything is stored in it or put into its result store. Must return at
     /// once.
     pub begun: Box<dyn Fn(&SessionId) + Send + Sync>,
-    /// Where large results go. Used only for models that are offered the tool
+    /// The store for large results. Used only for models that are offered the tool
     /// [`ToolKind::ReadsResults`](gnoma_core::tool::ToolKind), which must read from the same result store.
     pub result_store: Option<Arc<dyn ResultStore>>,
     /// Saves files before calls that may change them, and again after a turn that did.
     pub checkpoints: Option<Arc<dyn Checkpoints>>,
-    /// What happens to a call when that fails.
+    /// The treatment of a call when saving the files before it fails.
     pub unkept: Unkept,
     /// The person already knows that nothing can be saved here, so no notice repeats it.
     pub is_told: bool,

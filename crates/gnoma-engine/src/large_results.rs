@@ -30,7 +30,7 @@ const HEAD_BYTES: usize = 4096;
 const TAIL_BYTES: usize = 2048;
 /// Results that are recognised when they come again.
 const MAX_RECENT: usize = 32;
-/// How long a result store may take; then the result is sent whole.
+/// The time that a result store may take for a result; after that, the result is sent whole.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// A result store, with what a session adds to it.
@@ -63,7 +63,8 @@ impl LargeResults {
         }
     }
 
-    /// What the history gets of the outcome of a call. `reader`: the tool that reads results back.
+    /// Returns the outcome of a call as the history receives it, with a large result moved to the result store.
+    /// `reader` names the tool that reads results back.
     pub(crate) async fn put_away(&self, reader: &str, outcome: ToolOutcome) -> ToolOutcome {
         match outcome {
             ToolOutcome::Done(output) if self.is_large(&output) => {
@@ -127,7 +128,8 @@ impl LargeResults {
     }
 }
 
-/// Where a result was put that is shown by its ends.
+/// Extracts the id under which a result was stored from its shortened text, which shows only the beginning and the
+/// end.
 pub(crate) fn kept_as(text: &str) -> Option<&str> {
     let (_, rest) = text.split_once(" bytes are left out here and kept as `")?;
     rest.split_once('`').map(|(id, _)| id)

@@ -2,7 +2,7 @@
 
 use gnoma_core::{Event, ModelRef, session::Routing, store::Record};
 
-/// What an event says to those who look into what happened.
+/// Returns the record of an event for later investigations of what happened; `None` if the event leaves none.
 pub(crate) fn note_of(event: &Event) -> Option<Record> {
     let routed = |arm: &ModelRef, why: String| Some(Record::Routed { arm: arm.clone(), why });
     match event {
@@ -61,7 +61,7 @@ pub(crate) fn note_of(event: &Event) -> Option<Record> {
     }
 }
 
-/// Why one of several arms' answers was chosen.
+/// Explains why one of several arms' answers was chosen: which arms answered, and which of them decided.
 fn conferred(members: &[ModelRef], chair: Option<&ModelRef>) -> String {
     let members: Vec<String> = members.iter().map(ToString::to_string).collect();
     let by = chair.map_or_else(|| "nobody".to_owned(), ToString::to_string);

@@ -19,7 +19,7 @@ use crate::{
 
 /// Most tokens of thinking before a summary.
 const THINKING_TOKENS: u32 = 4_096;
-/// What an arm is shown at once takes at most this part of its window.
+/// The fraction of its window, as a divisor, that an arm may at most be shown of a past at once.
 const PAST_SHARE: u32 = 2;
 /// Most tokens that an arm is shown at once.
 const MAX_PAST_TOKENS: u32 = 60_000;
@@ -45,16 +45,16 @@ const SYSTEM: &str = "You are given the history of a conversation between a user
     Copy text such as {{secret:name:1}} exactly. Answer in plain text of at most 1000 words, \
     without introduction.";
 
-/// What to summarize, and what the summary should focus on.
+/// The messages to summarize, and what the summary should focus on.
 #[derive(Clone, Debug)]
 pub(crate) struct Past {
     /// The messages, oldest first.
     pub(crate) messages: Vec<Arc<Message>>,
-    /// What the summary should dwell on; may be empty.
+    /// The topic that the summary should dwell on; may be empty.
     pub(crate) focus: String,
 }
 
-/// What an arm is not shown of a past.
+/// The parts of a past that an arm is not shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LeftOut {
     /// Results and arguments of calls that are shown by their ends.

@@ -19,7 +19,7 @@ use crate::{
     turn::Limits,
 };
 
-/// How long a session that ends waits for the files of its last turn to be kept.
+/// The time that a session which ends waits until the files of its last turn are saved.
 const LAST_FILES: Duration = Duration::from_secs(30);
 
 /// All that a session keeps: its conversation, its files and its large results.
@@ -27,7 +27,7 @@ pub(crate) struct Persistence {
     recorder: Option<Recorder>,
     pub(crate) files: Option<Arc<Files>>,
     pub(crate) large_results: Option<Arc<LargeResults>>,
-    /// What is to be told to people.
+    /// The notices that are to be shown to people.
     pub(crate) asides: mpsc::Receiver<Aside>,
     /// A call of this turn may have changed files.
     has_written: bool,

@@ -16,7 +16,7 @@ const TOOL: &str = "plan";
 /// Most messages that are looked through for it.
 const MAX_LOOKED_AT: usize = 4_000;
 
-/// Whether a tool sets the plan.
+/// Reports whether a tool of this kind sets the plan.
 pub(crate) fn sets(kind: ToolKind) -> bool {
     kind == ToolKind::Plans
 }

@@ -10,7 +10,7 @@ use gnoma_core::{
     tool::Tier,
 };
 
-/// What the system prompt says about the place.
+/// The facts about the workspace that the system prompt contains.
 #[derive(Clone, Copy, Debug)]
 pub struct PromptPlace<'a> {
     /// Folder the tools work in.
@@ -157,7 +157,7 @@ pub fn note(text: &str) -> String {
 pub(crate) const LEFT_OUT: &str =
     "(The older messages are left out; no summary was made. Ask or look again for what you need.)";
 
-/// Whether a person said it.
+/// Reports whether a person wrote the message.
 #[must_use]
 pub(crate) fn said(message: &Message) -> bool {
     message.role() == Role::User && !message.is_system_note()
@@ -178,7 +178,7 @@ pub fn summary_of(message: &Message) -> Option<String> {
     words.map(str::to_owned)
 }
 
-/// What the model reads in place of a result that never came.
+/// The text that the model reads in place of a result that never came.
 pub(crate) const INTERRUPTED: &str =
     "[interrupted: gnoma ended while this call was running; whether it took effect is unknown]";
 

@@ -35,7 +35,7 @@ use crate::{asides::Asides, compact::MAX_TAIL_MESSAGES};
 /// Entries that may wait to be written; with more, the caller waits.
 const MAX_QUEUED: usize = 64;
 
-/// How long a store may take for one entry before it counts as failing.
+/// The time that a store may take for one entry before it counts as failing.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Entries that are read at once where the end of a continued session is looked at.
@@ -48,7 +48,7 @@ const MAX_PAGES: usize = 64;
 type Begun = Box<dyn Fn(&SessionId) + Send + Sync>;
 type Clock = Box<dyn Fn() -> i64 + Send + Sync>;
 
-/// What a recorder is made of.
+/// The parts that a recorder is made of.
 pub(crate) struct RecorderOptions {
     pub(crate) store: Arc<dyn SessionStore>,
     /// The session to continue, which must be held.
@@ -65,11 +65,11 @@ pub(crate) struct RecorderOptions {
 /// The session's end of the queue. Dropping it stops the writing.
 pub(crate) struct Recorder {
     ink: Ink,
-    /// How many messages of the history are stored.
+    /// The number of messages of the history that are stored.
     stored: usize,
     /// With the next message a store that failed is tried again.
     may_retry: bool,
-    /// Something is stored that a loss of power could take.
+    /// True if something is stored that a loss of power could still destroy.
     is_unflushed: bool,
     /// Calls of this turn about which a person was asked.
     asked: HashSet<CallId>,
@@ -109,7 +109,8 @@ impl Recorder {
         self.ink.clone()
     }
 
-    /// A turn begins.
+    /// Prepares for a new turn: allows a store that failed to be tried again, and forgets the questions of the last
+    /// turn.
     pub(crate) fn turn_begins(&mut self) {
         self.may_retry = true;
         self.asked.clear();
@@ -214,13 +215,13 @@ impl Recorder {
     }
 }
 
-/// What an entry says.
+/// The content of an entry to write.
 enum StoredWords {
     Record(Record),
     /// A summary of all but the last messages.
     Summary {
         text: String,
-        /// How many messages it does not replace.
+        /// The number of messages at the end that the summary does not replace.
         tail: usize,
     },
 }
@@ -236,7 +237,8 @@ struct RecordJob {
 }
 
 impl RecordJob {
-    /// What it says, where that needs nothing of what is stored before it, and what it must survive.
+    /// Returns the record of the entry and the failures that it must survive; `None` if the record depends on what
+    /// is stored before it.
     fn record(&self) -> Option<(Record, Durability)> {
         match &self.words {
             StoredWords::Record(record) => Some((record.clone(), self.durability)),
@@ -269,7 +271,7 @@ impl Ink {
     }
 }
 
-/// Why nothing is written.
+/// The reason why nothing is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Down {
     /// Trying again may help.
@@ -311,7 +313,7 @@ struct Writer {
     last: Option<EntryId>,
     /// The entry directly before each of the latest messages.
     before: VecDeque<Option<EntryId>>,
-    /// Where the first entry goes.
+    /// The place in the store at which the first entry goes.
     first: Parent,
     begun: Begun,
     now_ms: Clock,

@@ -22,7 +22,7 @@ pub const MAX_ARGUMENT_BYTES: usize = 4 << 20;
 /// Objects and lists nested this deep are refused.
 pub const MAX_DEPTH: usize = 128;
 
-/// How often the whole may be wrapped into a JSON string: by the model, and again on the way.
+/// The number of times that the whole may be wrapped into a JSON string: once by the model, and again on the way.
 const MAX_WRAPPINGS: usize = 2;
 
 /// Words with a meaning of their own, and how JSON spells them.
@@ -80,7 +80,7 @@ fn without_fence(text: &str) -> &str {
     }
 }
 
-/// Whether the text before the object is prose and not the start of a larger value.
+/// Reports whether the text before the object is prose and not the start of a larger value.
 fn leads_in(before: &str) -> bool {
     let before = before.trim_end();
     let is_key =
@@ -88,8 +88,8 @@ fn leads_in(before: &str) -> bool {
     !is_key && !before.ends_with([',', '[']) && !before.contains('}')
 }
 
-/// Whether the text after the object is prose: no second object, no further members. Closing
-/// braces too many are let go.
+/// Reports whether the text after the object is prose: no second object and no further members. Surplus closing
+/// braces are accepted.
 fn leads_out(after: &str) -> bool {
     let after = after.trim_start_matches(|c: char| c == '}' || c.is_whitespace());
     !after.starts_with([',', ':', ']', '"', '\'']) && !after.contains(['{', '}'])
@@ -118,7 +118,7 @@ fn sound(text: &str) -> Option<RawJson> {
     (!repeats_a_key(json.get())).then_some(json)
 }
 
-/// Whether valid JSON names a key twice in one object, or is nested too deep to tell.
+/// Reports whether valid JSON names a key twice in one object, or is nested too deep to tell.
 pub(crate) fn repeats_a_key(json: &str) -> bool {
     Distinct.deserialize(&mut serde_json::Deserializer::from_str(json)).is_err()
 }
@@ -228,7 +228,8 @@ impl<'a> Mender<'a> {
         (close == '"' || !self.rest.is_empty()).then_some(())
     }
 
-    /// What follows a backslash. Escapes that JSON lacks may mean a backslash or not: refused.
+    /// Reads the character after a backslash. Escapes that JSON lacks are refused, because the backslash may be
+    /// meant literally or not.
     fn escape(&mut self, close: char) -> Option<()> {
         match self.next()? {
             c @ ('"' | '\\' | '/' | 'b' | 'f' | 'n' | 'r' | 't' | 'u') => {

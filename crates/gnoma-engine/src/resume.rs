@@ -39,16 +39,17 @@ fn last_summary(entries: &[Entry]) -> Option<(&str, EntryId)> {
     })
 }
 
-/// How large the beginning of a conversation is, as its provider counted.
+/// The size of the beginning of a conversation, as its provider counted it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measured {
-    /// What the call took.
+    /// The tokens that the call took.
     pub usage: Usage,
     /// Messages of the [`history`] that were sent with it, plus its answer if that was stored.
     pub messages: usize,
 }
 
-/// What the provider counted for the last call of a path; `None` if it has counted none since the last summary.
+/// Returns what the provider counted for the last call of a path; `None` if it has counted none since the last
+/// summary.
 #[must_use]
 pub fn measured(entries: &[Entry]) -> Option<Measured> {
     let last = entries.iter().enumerate().rev().find_map(|(at, entry)| match &entry.record {

@@ -8,7 +8,7 @@ use std::{
 use gnoma_core::{lifecycle::Lifecycle, session::PermissionMode};
 use gnoma_guard::permission::{Limit, Permissions, Rule};
 
-/// What holds calls to some tools.
+/// A limit on the tools that calls may use.
 #[derive(Clone, Debug)]
 pub(crate) enum ToolLimit {
     /// To these, by name or rule; the words that refuse the others.
@@ -27,11 +27,12 @@ pub struct Rights(Arc<Mutex<RightsNow>>);
 
 struct RightsNow {
     mode: PermissionMode,
-    /// Its own permissions or, below another session, what is added to that one's.
+    /// The permissions of the session or, if another session started it, the rules that it adds to those of that
+    /// session.
     permissions: Arc<Permissions>,
-    /// What the calls of the session are held to, from its beginning to its end.
+    /// The tools that the calls of the session are limited to, from its beginning to its end.
     given: Option<Arc<[String]>>,
-    /// What they never use.
+    /// The tools that the calls of the session never use.
     forbidden: Arc<[String]>,
     /// Knows what a command or skill in use holds them to.
     lifecycle: Option<Arc<dyn Lifecycle>>,
@@ -82,7 +83,7 @@ impl Rights {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How much the session may do without approval, ignoring the sessions above it.
+    /// Returns how much the session may do without approval, ignoring the sessions above it.
     #[must_use]
     pub fn mode(&self) -> PermissionMode {
         self.held().mode

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gnoma_core::RawJson;
 use gnoma_schema::{Schema, SchemaError};
 
-/// How the form is told at the end of a prompt, before the schema.
+/// The text at the end of a prompt that introduces the schema of the required form.
 const FORM: &str = "\n\nA program reads your final answer. It must be one JSON value that fits this JSON \
      Schema, with nothing before or behind it; use tools first where the task needs them:\n";
 

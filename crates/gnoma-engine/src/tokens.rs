@@ -14,7 +14,7 @@ const MARKS: usize = 3;
 /// Bytes of other scripts' characters of one token: a Chinese character is about one.
 const OTHER_BYTES: usize = 3;
 
-/// What a run of characters is made of.
+/// The kind of characters that a run consists of.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Letters,

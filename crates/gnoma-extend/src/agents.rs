@@ -23,13 +23,13 @@ const MODE: &str = "permissionMode";
 /// A sub-agent that somebody has defined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentFile {
-    /// What it is called.
+    /// The name of the sub-agent.
     pub name: String,
-    /// Who brought it along.
+    /// The party that provides the sub-agent.
     pub by: BroughtBy,
-    /// Its file.
+    /// The path of the file that defines it.
     pub path: PathBuf,
-    /// What it is for.
+    /// The description of the sub-agent's purpose.
     pub description: String,
     /// The tools that it may use.
     pub tools: Option<Vec<String>>,
@@ -37,7 +37,8 @@ pub struct AgentFile {
     pub forbidden: Vec<String>,
     /// The model that it wants.
     pub model: Option<String>,
-    /// How much it may do without approval; whoever starts it may allow less.
+    /// The permission mode, which says how much it may do without approval; the agent that starts it may allow
+    /// less.
     pub mode: Option<PermissionMode>,
     /// Fields of its file that change nothing here.
     pub unsupported: Vec<String>,
@@ -77,7 +78,7 @@ pub fn agents(places: &ExtendPlaces) -> (Vec<AgentFile>, Vec<String>) {
     (found, faults)
 }
 
-/// The coordinator's instructions.
+/// The instructions of the coordinator.
 const COORDINATOR: &str = "\
 You coordinate: elfs do the work, and you plan it, put it together and answer for it.
 

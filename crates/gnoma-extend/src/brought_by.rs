@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-/// Who brought an extension along. Later ones take the place of earlier ones of the same name.
+/// The party that provides an extension. Later ones take the place of earlier ones of the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BroughtBy {
-    /// gnoma itself.
+    /// The extension comes with gnoma itself.
     Bundled,
-    /// The person.
+    /// The extension is the user's own.
     User,
-    /// The project.
+    /// The extension belongs to the project.
     Project,
 }
 

@@ -45,7 +45,7 @@ pub struct Extensions {
     kept: Arc<KeptSkills>,
     /// Instructions of deeper folders that were told.
     told: Announced,
-    /// The session's id.
+    /// The id of the session.
     session: Arc<str>,
 }
 
@@ -55,16 +55,16 @@ impl fmt::Debug for Extensions {
     }
 }
 
-/// What can be written behind a slash.
+/// A command or skill that can be written after a slash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlashName {
-    /// The name.
+    /// The name after the slash.
     pub name: String,
-    /// What is written behind it.
+    /// The hint at what to write after the name.
     pub hint: String,
-    /// What it does.
+    /// The description of what it does.
     pub about: String,
-    /// Who brought it along.
+    /// The party that provides it.
     pub by: BroughtBy,
 }
 
@@ -100,7 +100,7 @@ impl Extensions {
         Self { servers, ..self }
     }
 
-    /// The hooks.
+    /// Returns the hooks of this session.
     #[must_use]
     pub fn hooks(&self) -> &Arc<Hooks> {
         &self.hooks
@@ -118,7 +118,7 @@ impl Extensions {
         vec![Arc::new(SkillTool::new(skills, agents, held_to, kept, session))]
     }
 
-    /// What they add to the system prompt; may be empty.
+    /// Returns the text that the extensions add to the system prompt; may be empty.
     #[must_use]
     pub fn prompt(&self) -> String {
         skills::listed(self.skills.iter())
@@ -164,7 +164,7 @@ struct Meaning {
     by: BroughtBy,
     path: PathBuf,
     is_skill: bool,
-    /// What starts the elf that does it.
+    /// The arguments for starting the elf that does the skill's work.
     spawn: Option<Value>,
     /// Names of its arguments.
     arguments: Vec<String>,
@@ -181,7 +181,7 @@ impl From<CustomCommand> for Meaning {
 }
 
 impl Meaning {
-    /// Why it does not run: the project that brings it is not trusted.
+    /// Returns the reason why the command or skill does not run: the project that defines it is not trusted.
     fn trust_refusal(&self, places: &ExtendPlaces, name: &str) -> Option<String> {
         let file = places.shown(&self.path);
         places.waits_for_trust(self.by).then(|| {
@@ -227,8 +227,8 @@ fn meaning(places: &ExtendPlaces, name: &str, session: &str) -> Option<Meaning> 
 /// A skill's name and text.
 type UsedSkill = (String, String);
 
-/// What is said in place of a text that names a command or a skill, and the skill; `None` where it names
-/// none.
+/// Returns the prompt that replaces a text which names a command or a skill, and the skill; `None` where the text
+/// names none.
 fn expanded(
     places: &ExtendPlaces,
     session: &str,
@@ -262,8 +262,8 @@ fn expanded(
     Some((Prepared { parts: Some(parts), tools, model, notices, ..Prepared::default() }, used))
 }
 
-/// What is said in place of a text that names a prompt of a server. It is said as it is: nothing in it
-/// runs.
+/// Returns the prompt that replaces a text which names a prompt of a server. The server's text is used as it is:
+/// nothing in it runs.
 async fn prompted(servers: Option<&Glance>, text: &str) -> Option<Prepared> {
     let (name, arguments) = commands::named(text)?;
     let said = servers?.prompt(name, arguments).await?;
@@ -273,7 +273,7 @@ async fn prompted(servers: Option<&Glance>, text: &str) -> Option<Prepared> {
     })
 }
 
-/// What is on the disk, for names as they are typed.
+/// The names of the files on the disk, to find the file that a name means as it is typed.
 struct FolderNames;
 
 impl FileNames for FolderNames {

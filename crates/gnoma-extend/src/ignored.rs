@@ -19,10 +19,10 @@ const DEPENDENCIES: [&str; 9] = [
     "jspm_packages",
     "deps",
 ];
-/// Where git keeps what a person ignores in one checkout.
+/// The file in which git keeps the patterns that a person ignores in one checkout.
 const EXCLUDES: &str = ".git/info/exclude";
 
-/// Whether a folder below the working folder holds dependencies, or is ignored by version control.
+/// Reports whether a folder below the working folder holds dependencies, or is ignored by version control.
 pub(crate) fn is_foreign(places: &ExtendPlaces, folder: &Path) -> bool {
     let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let is_named = REBUILT_FOLDERS.iter().chain(&DEPENDENCIES).any(|known| *known == name);

@@ -11,7 +11,7 @@ use gnoma_core::{bounded_file, private_file};
 
 use crate::lock_file::lock_file;
 
-/// Most lines.
+/// The most lines that a memory can have.
 pub const MAX_LINES: usize = 60;
 /// Longest text of a line, in characters.
 const MAX_CHARS: usize = 300;
@@ -25,7 +25,7 @@ const SOURCE: &str = " (said ";
 /// The reason why the memory is not changed.
 #[derive(Debug)]
 pub enum MemoryError {
-    /// The disk refuses.
+    /// Reading or writing the file fails.
     Io(PathBuf, io::Error),
     /// There is no text.
     Empty,
@@ -74,7 +74,7 @@ pub enum MemoryChange<'t> {
     Edit(usize, &'t str),
     /// Deletes the line of this number, from 1.
     Delete(usize),
-    /// Deletes all lines.
+    /// Deletes all lines of the memory.
     Clear,
 }
 

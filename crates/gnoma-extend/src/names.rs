@@ -19,13 +19,13 @@ const NAMES: [(&str, &str); 15] = [
     ("WebFetch", "web"),
 ];
 
-/// What hooks call a tool of ours.
+/// Returns the name that hooks use for a tool of gnoma.
 #[must_use]
 pub(crate) fn theirs(own: &str) -> &str {
     NAMES.iter().find(|(_, ours)| *ours == own).map_or(own, |(theirs, _)| *theirs)
 }
 
-/// What we call a tool of theirs.
+/// Returns gnoma's name for a tool that hooks name in their way.
 #[must_use]
 pub(crate) fn ours(theirs: &str) -> &str {
     NAMES.iter().find(|(name, _)| *name == theirs).map_or(theirs, |(_, own)| *own)

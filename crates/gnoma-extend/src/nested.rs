@@ -23,7 +23,7 @@ const MAX_BYTES: usize = 32 << 10;
 /// Most instructions at once.
 const MAX_ALL_BYTES: usize = 64 << 10;
 
-/// What was sent, and the rules, which are read when a file is first touched.
+/// The files whose instructions were sent, and the rules, which are read when a file is first touched.
 #[derive(Debug, Default)]
 pub(crate) struct AnnouncedState {
     told: Mutex<HashSet<PathBuf>>,
@@ -45,8 +45,8 @@ pub(crate) fn touched(places: &ExtendPlaces, call: &ToolCall) -> Option<PathBuf>
     is_below.then_some(path)
 }
 
-/// What holds for a file and was not told yet, the farthest first. Where it is too much, the farthest waits
-/// for the next time such a file is touched, which is said.
+/// Returns the instructions that apply to a file and were not sent yet, the farthest first. Where they are too
+/// long, the farthest wait for the next time such a file is touched, and a note says so.
 pub(crate) fn unannounced(places: &ExtendPlaces, state: &Announced, file: &Path) -> Vec<String> {
     let (mut texts, mut left, mut waiting) = (Vec::new(), MAX_ALL_BYTES, 0);
     let all = holding(places, state, file);

@@ -17,13 +17,13 @@ pub(crate) const MAX_FILE_BYTES: u64 = 256 << 10;
 /// The folders in which gnoma looks for extensions.
 #[derive(Clone, Debug, Default)]
 pub struct ExtendPlaces {
-    /// The person's home.
+    /// The home folder of the person.
     pub home: Option<PathBuf>,
     /// The person's own settings of gnoma.
     pub config_dir: PathBuf,
     /// The project's folder, links resolved.
     pub project: PathBuf,
-    /// Where the session works, links resolved.
+    /// The folder that the session works in, links resolved.
     pub cwd: PathBuf,
     /// All folders that the session works in, links resolved.
     pub roots: Vec<PathBuf>,
@@ -36,7 +36,7 @@ pub struct ExtendPlaces {
 /// A place in which extensions of one kind are.
 #[derive(Clone, Debug)]
 pub(crate) struct ExtendFolder {
-    /// Who brought along what is there.
+    /// The party that provides the extensions in this place.
     pub(crate) by: BroughtBy,
     /// A folder; in a plugin also a single file.
     pub(crate) path: PathBuf,
@@ -45,7 +45,7 @@ pub(crate) struct ExtendFolder {
 }
 
 impl ExtendFolder {
-    /// What something in it is called that calls itself so.
+    /// Returns the full name of an extension in this place that calls itself `name`.
     pub(crate) fn named(&self, name: String) -> String {
         match &self.plugin {
             Some(plugin) => plugin.named(&name),
@@ -120,7 +120,7 @@ impl ExtendPlaces {
         found.dedup_by(|later, earlier| name(later) == name(earlier));
     }
 
-    /// Whether a file is where who brought it along may have files, whatever links lead to it.
+    /// Reports whether a file lies where the party that provides it may have files, whatever links lead to it.
     pub(crate) fn holds(&self, folder: &ExtendFolder, path: &Path) -> bool {
         match &folder.plugin {
             Some(plugin) => plugin.holds(path),
@@ -128,8 +128,8 @@ impl ExtendPlaces {
         }
     }
 
-    /// Whether a project's file is in the project, whatever links lead to it, and none leads to a file that
-    /// holds secrets by its name.
+    /// Reports whether a project's file is in the project, whatever links lead to it, and none of these leads to a
+    /// file that holds secrets by its name.
     pub(crate) fn is_inside(&self, by: BroughtBy, path: &Path) -> bool {
         let is_its_own = |real: &Path| {
             let below = real.strip_prefix(&self.project);

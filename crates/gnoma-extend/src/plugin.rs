@@ -12,15 +12,15 @@ const ROOTS: [&str; 2] = ["CLAUDE_PLUGIN_ROOT", "GNOMA_PLUGIN_ROOT"];
 /// A plugin that is in force.
 #[derive(Clone, Debug)]
 pub struct PluginPlace {
-    /// Its name, which precedes the names of everything in it.
+    /// The name of the plugin, which precedes the names of everything in it.
     pub name: String,
-    /// Who brought it along.
+    /// The party that provides the plugin.
     pub by: BroughtBy,
-    /// Its folder, links resolved.
+    /// The folder of the plugin, links resolved.
     pub root: PathBuf,
     /// Folders and files of commands.
     pub commands: Vec<PathBuf>,
-    /// Folders of skills.
+    /// The folders that hold skills.
     pub skills: Vec<PathBuf>,
     /// Folders and files of definitions of sub-agents.
     pub agents: Vec<PathBuf>,
@@ -47,7 +47,7 @@ impl PluginPlace {
         ROOTS.contains(&name).then(|| self.root.to_string_lossy().into_owned())
     }
 
-    /// What it calls something, as it is called outside of it.
+    /// Returns the name by which something in this plugin is known outside of it.
     #[must_use]
     pub fn named(&self, name: &str) -> String {
         format!("{}:{name}", self.name)
@@ -63,7 +63,7 @@ impl PluginPlace {
         }
     }
 
-    /// Whether a path leads to something in it.
+    /// Reports whether a path leads to something in this plugin.
     pub(crate) fn holds(&self, path: &Path) -> bool {
         path.canonicalize().is_ok_and(|real| real.starts_with(&self.root))
     }

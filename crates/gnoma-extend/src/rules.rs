@@ -22,15 +22,15 @@ const MAX_PATTERNS: usize = 50;
 /// A rule for certain files.
 #[derive(Debug)]
 pub(crate) struct ScopedRule {
-    /// Its file.
+    /// The path of the file that contains the rule.
     pub(crate) path: PathBuf,
     files: GlobSet,
-    /// What it says.
+    /// The text of the rule.
     pub(crate) text: String,
 }
 
 impl ScopedRule {
-    /// Whether it holds for a file, seen from the project.
+    /// Reports whether the rule applies to a file, whose path is relative to the project.
     pub(crate) fn holds_for(&self, file: &Path) -> bool {
         self.files.is_match(file)
     }

@@ -4,29 +4,29 @@
 
 use crate::firewall::ProviderFacts;
 
-/// How private a session is.
+/// The privacy of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Privacy {
     /// Everything is kept that the settings say.
     #[default]
     Normal,
-    /// Nothing of the session's content outlives it.
+    /// An incognito session: nothing of its content outlives it.
     Incognito {
         /// Only models on this machine may be asked.
         local_only: bool,
     },
 }
 
-/// Something that outlives a session.
+/// A kind of data that outlives a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Keep {
     /// The conversation, to be resumed.
     Session,
-    /// What was typed, to be recalled.
+    /// The text that the user typed, to be recalled later.
     History,
     /// Content in logs; events without content may always be logged.
     Logs,
-    /// What was learnt about models or the project.
+    /// The facts learnt about models or the project.
     Learning,
     /// Long tool results in files of their own.
     ToolResultFiles,
@@ -37,7 +37,7 @@ pub enum Keep {
 }
 
 impl Privacy {
-    /// Whether this may be written to disk.
+    /// Reports whether this kind of data may be written to disk.
     #[must_use]
     pub fn may(self, keep: Keep) -> bool {
         match (self, keep) {

@@ -24,7 +24,7 @@ pub(crate) fn literals(json: &str) -> impl Iterator<Item = Range<usize>> + '_ {
     })
 }
 
-/// What the inside of a string literal says; `None` when it is no valid one.
+/// Decodes the inside of a string literal; `None` when it is not a valid one.
 pub(crate) fn decode(literal: &str) -> Option<String> {
     if literal.contains('\\') {
         gnoma_core::json::from_str(&format!("\"{literal}\"")).ok()

@@ -56,7 +56,7 @@ const MIN_SECRET_BYTES: usize = 16;
 /// The rule that values are known by.
 const RULE: &str = "address-credentials";
 
-/// Whether a variable holds an address with credentials, or a header with some.
+/// Reports whether a variable holds an address with credentials, or a header with some.
 fn has_credentials(value: &str) -> bool {
     !address_credentials(value).is_empty() || header_credentials(value).is_some()
 }
@@ -166,7 +166,8 @@ fn read(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Whether a file is worth a search, for which all rules are made ready: most have no credentials.
+/// Reports whether a file is worth a search, because a search prepares all rules and most files have no
+/// credentials.
 fn may_hold_any(path: &Path, text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     let has_user = |line: &str| line.split_once("://").is_some_and(|(_, rest)| rest.contains('@'));

@@ -22,7 +22,7 @@ const MAX_LOOKED_AT: usize = 100;
 /// Things left out that are named.
 const MAX_NAMED: usize = 20;
 
-/// What is different.
+/// The differences between a checkpoint and the files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
     /// Lines about it, such as since when.
@@ -34,19 +34,19 @@ pub struct Changes {
 /// A checkpoint, for a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckpointRow {
-    /// Its id.
+    /// The id of the checkpoint.
     pub id: String,
     /// The entry of the session that it belongs to, such as `#7`; empty where no session is kept.
     pub entry: String,
-    /// When it was taken, for people.
+    /// The time when the checkpoint was taken, for people.
     pub taken: String,
-    /// What it was taken before.
+    /// A label that says what the checkpoint was taken before.
     pub label: String,
 }
 
-/// What is different since a checkpoint of a session, each by a beginning of its id. Without one, since
-/// the last turn that changed files; without a session, in the newest. `with_lines` gives a unified
-/// diff, else there is a line for each file.
+/// Returns the differences since a checkpoint of a session; both may be given by a prefix of their id. Without a
+/// checkpoint, compares with the last turn that changed files; without a session, with the newest checkpoint.
+/// `with_lines` gives a unified diff, otherwise there is a line for each file.
 ///
 /// # Errors
 /// There is no such session or checkpoint, or the files of then are no longer kept.
@@ -84,7 +84,7 @@ pub async fn changes(
     Ok(Changes { about, text })
 }
 
-/// What is different since the first turn of a session that changed files, as a unified diff.
+/// Returns the differences since the first turn of a session that changed files, as a unified diff.
 ///
 /// # Errors
 /// There is no such session, or the files of then are no longer kept.
@@ -180,7 +180,7 @@ fn differences(workspace: &Workspace, since: &SnapshotId, with_lines: bool) -> R
     Ok(text)
 }
 
-/// What the newest checkpoint leaves out.
+/// Describes the files that the newest checkpoint leaves out.
 fn not_kept(workspace: &Workspace, newest: &SnapshotId) -> String {
     let Ok(snapshot) = workspace.get(newest) else { return String::new() };
     let mut text = String::new();
@@ -196,7 +196,7 @@ fn not_kept(workspace: &Workspace, newest: &SnapshotId) -> String {
     text
 }
 
-/// What people look through of a diff, which says how much more there is.
+/// Shortens a diff to a size that people look through; the result says how much more there is.
 pub(crate) fn shortened(mut diff: String) -> String {
     let bytes = diff.len();
     if bytes > MAX_DIFF_BYTES {

@@ -70,7 +70,7 @@ pub(crate) async fn changed(
     })
 }
 
-/// How many turns are taken back, and what of them.
+/// Builds the rewind of so many turns, of their files, their conversation or both.
 fn rewinding(id: &SessionId, turns: usize, files: bool, conversation: bool) -> Result<Rewind> {
     let part = match (files, conversation) {
         (true, false) => Part::Files,
@@ -84,8 +84,8 @@ fn rewinding(id: &SessionId, turns: usize, files: bool, conversation: bool) -> R
     Ok(Rewind { session, to, part, dry_run: false, overwrite: true, in_session: true })
 }
 
-/// Whether a change can be done, as far as that is known while the session continues: what fails later
-/// costs it its background jobs.
+/// Checks that a change can be done, as far as that is known while the session continues: a change that fails later
+/// costs the session its background jobs.
 pub(crate) async fn check(
     project: Arc<Project>,
     stored: Option<SessionId>,

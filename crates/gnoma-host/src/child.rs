@@ -46,7 +46,7 @@ pub(crate) fn project(
     Ok(Project { spec, firewall, notices, ..project })
 }
 
-/// What a session in a copy is opened with; the project is made that of the copy.
+/// Returns the options that a session in a copy is opened with, and makes the project that of the copy.
 fn copied(project: &mut Project, spec: SessionSpec, copy: &Isolated) -> Result<SessionSpec> {
     let inside = copy.spec(spec.clone())?;
     project.copy_of.get_or_insert_with(|| Arc::new(spec));
@@ -56,7 +56,8 @@ fn copied(project: &mut Project, spec: SessionSpec, copy: &Isolated) -> Result<S
     Ok(inside)
 }
 
-/// What it is opened with: the parent's, but for what a session may choose for another one.
+/// Returns the options that a child session is opened with: the parent's, except for what a session may choose for
+/// another one.
 fn spec(parent: &SessionSpec, incognito: bool, wanted: &SessionSpec) -> Result<SessionSpec> {
     let SessionSpec { folder, more_folders, environment, umask, profile, .. } = wanted;
     let SessionSpec { overrides, system, answer_schema, start, interactive, .. } = wanted;
@@ -117,7 +118,7 @@ pub(crate) struct GoingOn {
     /// The tool that reads back what was too large for the conversation.
     pub(crate) reader: Option<Arc<dyn Tool>>,
     pub(crate) gauge: Arc<Gauge>,
-    /// When the files are there.
+    /// The signal that the files are there.
     pub(crate) ready: Option<FilesReady>,
 }
 
@@ -167,7 +168,7 @@ pub(crate) fn engine(
     Ok((engine, arm))
 }
 
-/// What the session is to hooks: a part of the one at the top.
+/// Describes the session to hooks: as a part of the session at the top.
 pub(crate) fn hook_agent(wanted: &ChildOpening) -> HookAgent {
     let ChildOpening { id, task, scope, .. } = wanted;
     let top = scope.chain().last().map_or_else(String::new, |top| top.session().to_owned());

@@ -17,9 +17,9 @@ const MAX_SHOWN_CHARS: usize = 100;
 /// The rules that apply in a project, and what could not be understood of them, a sentence each.
 #[derive(Debug, Default)]
 pub struct ClaudeRules {
-    /// The rules.
+    /// The rules that apply in the project.
     pub rules: Vec<Rule>,
-    /// For people.
+    /// The rules that could not be understood, a sentence each, for people.
     pub faults: Vec<String>,
 }
 

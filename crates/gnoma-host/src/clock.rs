@@ -10,8 +10,8 @@ use gnoma_core::duration;
 
 use jiff::{Timestamp, tz::TimeZone};
 
-/// Where a process has its time, its random bits and the ids of its sessions from. One that repeats makes
-/// what sessions send repeat.
+/// The source of a process's time, its random bits and the ids of its sessions. A clock that repeats its values
+/// makes what sessions send repeat.
 #[derive(Clone)]
 pub struct Clock {
     now_ms: Arc<dyn Fn() -> i64 + Send + Sync>,
@@ -20,7 +20,7 @@ pub struct Clock {
 }
 
 impl Default for Clock {
-    /// The system's.
+    /// Creates a clock that uses the system's time and random bits.
     fn default() -> Self {
         Self::new(now_ms, random, session_id)
     }
@@ -40,7 +40,7 @@ impl Clock {
         }
     }
 
-    /// Milliseconds since 1970.
+    /// Returns the time in milliseconds since 1970.
     #[must_use]
     pub fn now_ms(&self) -> i64 {
         (self.now_ms)()
@@ -64,7 +64,7 @@ pub fn random() -> u64 {
     RandomState::new().hash_one(std::process::id())
 }
 
-/// Milliseconds since 1970.
+/// Returns the system's time in milliseconds since 1970.
 pub fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
@@ -88,7 +88,7 @@ pub fn zone_name() -> String {
     zone().iana_name().unwrap_or_default().to_owned()
 }
 
-/// How long ago that was, in a few characters; for longer times a date in the local time zone.
+/// Says how long ago a time was, in a few characters; longer times are shown as a date in the local time zone.
 pub fn ago(then_ms: i64, now_ms: i64) -> String {
     ago_in(zone, then_ms, now_ms)
 }

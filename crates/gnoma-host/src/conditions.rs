@@ -11,7 +11,7 @@ use gnoma_guard::permission::{Origin, Permissions, Rule, RuleAction};
 
 use crate::{Project, guarding};
 
-/// What says whether a call is, or may be, what one of the rules is about.
+/// A function that says whether a call is, or may be, what one of the rules is about.
 type Judge = Arc<dyn Fn(&[String], &ToolCall) -> bool + Send + Sync>;
 
 /// The judge of a session with these tools.

@@ -9,9 +9,9 @@ use gnoma_guard::permission::{Rule, RulesSince};
 /// A session that is being made.
 #[derive(Clone, Copy, Debug)]
 pub struct DrivenSession<'a> {
-    /// Its id.
+    /// The id of the session.
     pub id: &'a str,
-    /// What it is opened with.
+    /// The options that the session is opened with.
     pub spec: &'a SessionSpec,
 }
 
@@ -25,7 +25,7 @@ pub trait Driver: Send + Sync {
     /// The tools of a session, made of those that would be `offered`.
     fn tools(&self, session: DrivenSession<'_>, offered: Vec<Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>>;
 
-    /// Who is asked at points of a session's life, besides those who would be.
+    /// Returns the handler that is asked at points of a session's life, besides those that would be asked anyway.
     fn lifecycle(
         &self,
         session: DrivenSession<'_>,
@@ -44,6 +44,6 @@ pub trait Driver: Send + Sync {
     /// No other servers than those are used.
     fn has_only_its_servers(&self) -> bool;
 
-    /// What is added to a session's system prompt.
+    /// Returns the text that is added to a session's system prompt.
     fn prompt(&self, spec: &SessionSpec) -> Option<String>;
 }

@@ -9,7 +9,7 @@ use gnoma_config::toml;
 use gnoma_core::bounded_file;
 use serde_json::Value;
 
-/// What is read of a file at most; more is taken for something configured.
+/// The most bytes that are read of a file; a longer file counts as one that configures something.
 const MAX_BYTES: u64 = 256 << 10;
 /// Most settings that are named, and most characters of a name.
 const MAX_NAMES: usize = 8;
@@ -77,8 +77,8 @@ fn read(path: &Path) -> Option<String> {
     String::from_utf8(bounded_file::read_start(path, MAX_BYTES).ok()?).ok()
 }
 
-/// Which of the sections hold something. A file that cannot be read is named where its rules are applied, see
-/// [`crate::claude_rules`].
+/// Returns the names of the sections that hold something. A file that cannot be read is named where its rules are
+/// applied, see [`crate::claude_rules`].
 fn configured(path: &Path) -> Vec<String> {
     if path.metadata().is_err() {
         return Vec::new();

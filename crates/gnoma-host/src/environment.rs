@@ -19,11 +19,11 @@ pub trait Folders {
     fn git_excludes(&self) -> PathBuf;
     /// The person's home: where `HOME` says, else by the system's list of users.
     fn home(&self) -> Option<PathBuf>;
-    /// Why nothing can be kept in the home, in a sentence that says what to do; `None` where it can, or
-    /// where nothing is to be kept there.
+    /// Returns the reason why nothing can be saved in the home, in a sentence that says what to do; `None` if it
+    /// can, or if nothing is to be saved there.
     fn home_trouble(&self) -> Option<String>;
 
-    /// Whether nothing can be saved in the home, as [`home_trouble`](Self::home_trouble) says.
+    /// Reports whether nothing can be saved in the home, as [`home_trouble`](Self::home_trouble) says.
     fn cannot_save(&self) -> bool;
     /// A folder with `~` for the home.
     fn shortened(&self, folder: &Path) -> String;
@@ -91,7 +91,7 @@ impl Folders for Environment {
     }
 }
 
-/// Whether settings and sessions have folders that the home does not matter for.
+/// Reports whether settings and sessions have folders that do not depend on the home.
 fn has_own_folders(environment: &Environment) -> bool {
     let is_set = |name| environment.get(name).is_some_and(|folder| Path::new(folder).is_absolute());
     is_set("XDG_CONFIG_HOME") && is_set("XDG_STATE_HOME")
@@ -104,7 +104,7 @@ fn xdg(environment: &Environment, variable: &str, under_home: &str) -> PathBuf {
     })
 }
 
-/// Why a home cannot be used: `state` has to be there, or a folder that it can be made in.
+/// Returns the reason why a home cannot be used: `state` must exist, or a folder in which it can be created.
 fn unusable(home: &Path, state: &Path) -> Option<String> {
     let there = state.ancestors().find(|folder| folder.exists())?;
     if !there.is_dir() {

@@ -14,28 +14,28 @@ use gnoma_core::{
 pub enum HostErrorKind {
     /// The request or a setting is wrong, and the person can fix it.
     Usage,
-    /// What the request names does not exist.
+    /// The thing that the request names does not exist.
     NotFound,
     /// The session is open elsewhere; a copy of it could continue.
     Held,
     /// A provider refused or could not be reached: how that is called.
     Provider(ErrorKind),
-    /// Something else failed.
+    /// The request failed for another reason.
     Failure,
 }
 
 /// A reason in sentences for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostError {
-    /// What kind of reason it is.
+    /// The kind of the reason, for code that branches on it.
     pub kind: HostErrorKind,
-    /// What happened, in one or more lines.
+    /// The cause of the error, in one or more lines.
     pub cause: String,
-    /// What to do about it, if that is known and not part of the cause.
+    /// The remedy, if that is known and not part of the cause.
     pub remedy: Option<String>,
 }
 
-/// What the host's functions give.
+/// The result type of the host's functions.
 pub type Result<T, E = HostError> = std::result::Result<T, E>;
 
 impl HostError {
@@ -45,13 +45,13 @@ impl HostError {
         Self::new(HostErrorKind::Usage, &cause.into())
     }
 
-    /// Something that the request names and that does not exist.
+    /// Creates the error for a thing that the request names and that does not exist.
     #[must_use]
     pub fn not_found(cause: impl Into<String>) -> Self {
         Self::new(HostErrorKind::NotFound, &cause.into())
     }
 
-    /// Something that failed.
+    /// Creates the error for a failure.
     #[must_use]
     pub fn failure(cause: impl Into<String>) -> Self {
         Self::new(HostErrorKind::Failure, &cause.into())

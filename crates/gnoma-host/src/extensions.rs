@@ -80,7 +80,7 @@ pub(crate) fn hooks(
     Hooks::new(all, runner(project), reach, session, runs)
 }
 
-/// What hooks reach that are no programs.
+/// Returns what hooks that are not programs can reach.
 fn reach(project: &Project) -> HookReach {
     let Project { spec, guard, routing, shared, firewall, .. } = project;
     let variables = spec.environment.variables();
@@ -103,7 +103,7 @@ fn reach(project: &Project) -> HookReach {
     }
 }
 
-/// What is configured as a hook and does not run, a sentence each.
+/// Lists the configured hooks that do not run, a sentence each.
 pub(crate) fn idle_hooks(project: &Project) -> Vec<String> {
     found_hooks(project).1
 }
@@ -159,8 +159,8 @@ fn all_hooks(project: &Project, places: &ExtendPlaces) -> (Vec<Hook>, Vec<String
     (all, faults)
 }
 
-/// What runs hooks: behind walls that let them write where commands may, and use the network unless it
-/// is closed to all.
+/// Returns the runner of hooks: its sandbox lets them write where commands may, and use the network unless it is
+/// closed to all.
 fn runner(project: &Project) -> HookRunner {
     let Project { spec, guard, places: kept, .. } = project;
     let given =
@@ -273,7 +273,7 @@ const TELLING: [&str; 7] = [
     "permissionMode",
 ];
 
-/// What has fields that change nothing here, with them.
+/// Lists the skills, commands and agents with fields that have no effect here, each with those fields.
 fn unsupported(
     places: &ExtendPlaces,
     skills: &[Skill],
@@ -303,7 +303,7 @@ pub fn unsupported_fields(places: &ExtendPlaces) -> Vec<String> {
     all.iter().map(|(what, fields)| unsupported_told(what, fields)).collect()
 }
 
-/// What can be written behind a slash.
+/// Lists the commands that can be written after a slash.
 pub(crate) fn commands(project: &Project) -> Vec<CommandInfo> {
     let info = |SlashName { name, hint, about, by }: SlashName| CommandInfo {
         name,
@@ -429,7 +429,7 @@ pub(crate) fn instructions(spec: &SessionSpec) -> Instructions {
     instructions::find(folder, &environment.config_dir(), environment.home().as_deref())
 }
 
-/// What is sent with every request besides the conversation: each with its tokens and where it is from.
+/// Describes what is sent with every request besides the conversation: each part with its tokens and its origin.
 pub(crate) fn context(project: &Project) -> String {
     let found = instructions(&project.spec);
     let mut text = String::new();

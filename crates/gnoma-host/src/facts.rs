@@ -12,7 +12,7 @@ use crate::{
     Folders as _, Project, branch::current_branch, extensions, providers, resuming::Used, routing,
 };
 
-/// What a status line shows.
+/// The facts that a status line shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The folder, with `~` for the home.
@@ -21,13 +21,13 @@ pub struct Facts {
     pub branch: Option<String>,
     /// The profile of the settings, where one is in use.
     pub profile: Option<String>,
-    /// Nothing is kept.
+    /// `true` if nothing is saved.
     pub incognito: bool,
     /// The model that will be called first, as far as that is known.
     pub model: Option<String>,
     /// Tokens of its window; 0 when unknown.
     pub window: u64,
-    /// How much is asked.
+    /// The permission mode, which says how much is asked.
     pub mode: PermissionMode,
 }
 
@@ -49,7 +49,7 @@ pub fn of(project: &Project) -> Facts {
     }
 }
 
-/// What front ends show of a session, as it begins.
+/// Returns the facts about a session that front ends show when it begins.
 pub(crate) fn info(project: &Project, used: Used, resumed: Option<ResumedFrom>) -> SessionInfo {
     let facts = of(project);
     let instructions = extensions::instructions(&project.spec).parts;

@@ -20,7 +20,7 @@ pub struct NewFile {
 }
 
 impl NewFile {
-    /// Creates the file.
+    /// Creates a file that must not exist yet.
     ///
     /// # Errors
     /// Something already has this name, or the file cannot be created.
@@ -36,7 +36,7 @@ impl NewFile {
         Ok(Self { path: path.to_owned(), out: BufWriter::new(file), is_finished: false })
     }
 
-    /// Appends bytes.
+    /// Appends bytes to the file.
     ///
     /// # Errors
     /// The file cannot be written.

@@ -52,7 +52,8 @@ fn described(Connection { provider, by, model }: Connection) -> NewProvider {
     NewProvider { name: provider, address, protocol: None, key, model, is_default: true }
 }
 
-/// What a provider that is tried has. One that runs without a model answers and can do nothing.
+/// Describes the models of a provider that is tried. A provider that runs without a model answers, but can do
+/// nothing.
 fn works(name: &str, models: &[String]) -> Result<String> {
     match models.len() {
         0 if name == "ollama" => Err(HostError {

@@ -40,7 +40,7 @@ use crate::{
 /// The rule for text that only reads like a secret.
 const LIKELY_SECRET: &str = "high-entropy";
 
-/// What is kept of the session.
+/// Returns the privacy of the session, which says what is saved of it.
 pub fn privacy(settings: settings::Privacy) -> Privacy {
     if settings.incognito {
         Privacy::Incognito { local_only: settings.local_only }
@@ -67,8 +67,8 @@ pub(crate) fn strict_firewall(
     }))
 }
 
-/// Whether a variable is a provider's key: by name, and by value for one that the configuration takes a
-/// key from.
+/// Reports whether a variable is a provider's key: by its name, or by its value if the configuration takes a key
+/// from it.
 pub(crate) fn is_key(provider: &settings::Provider, name: &str, value: &str) -> bool {
     let mut keys = provider.api_keys.values();
     name.ends_with("_API_KEY")
@@ -91,20 +91,21 @@ pub fn firewall(
     Ok(Arc::new(Firewall::new(FirewallOptions { scanner, policy, allowed, first_placeholder })))
 }
 
-/// What is searched for, and what is done about it.
+/// The secrets that are searched for, and what is done about them.
 pub struct Search {
-    /// Finds secrets.
+    /// The scanner that finds secrets.
     pub scanner: secrets::Scanner,
-    /// What happens to each kind.
+    /// The action for each kind of secret.
     pub policy: Policy,
     /// Values that are no secrets, whatever they look like.
     pub allowed: Vec<Allowed>,
 }
 
-/// Keys by provider.
+/// API keys by provider name.
 pub type Keys = BTreeMap<String, Secret<String>>;
 
-/// What the settings say about secrets, and those that a session in `folder` starts with.
+/// Returns the search that the settings about secrets define, including the secrets that a session in `folder`
+/// starts with.
 pub fn search(
     settings: &GuardSettings,
     keys: &Keys,
@@ -184,14 +185,15 @@ fn known(keys: &Keys, environment: &Environment) -> Vec<(String, Secret<String>)
     configured.chain(inherited).collect()
 }
 
-/// Whether a variable holds a secret: by its name, and because its value is no ordinary word that
-/// would be blanked wherever it stands.
+/// Reports whether a variable holds a secret: its name must say so, and its value must not be an ordinary word,
+/// which would be blanked wherever it occurs.
 fn holds_secret(name: &str, value: &str) -> bool {
     const SOCKETS: [&str; 3] = ["SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS"];
     gnoma_sandbox::is_scrubbed(name) && !SOCKETS.contains(&name) && !is_ordinary_word(value)
 }
 
-/// Whether a value is a word or a name of a few, such as `production` or `my-app`. More words are a phrase to pass by.
+/// Reports whether a value is a word, or a name of a few words, such as `production` or `my-app`. More words count
+/// as a passphrase.
 fn is_ordinary_word(value: &str) -> bool {
     const PHRASE_WORDS: usize = 4;
     let is_word = value.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'-');
@@ -249,7 +251,7 @@ pub fn permissions(settings: &GuardSettings) -> Result<Permissions> {
 /// The folder of the layers within the state folder, and within a repository's own.
 const TRIALS: &str = "trials";
 
-/// Where the layers over a workspace are in the state folder.
+/// Returns the place of the layers over a workspace in the state folder.
 pub(crate) fn trial_layers(environment: &Environment, root: &Path) -> PathBuf {
     let key = gnoma_store::project_key(&root.display().to_string());
     environment.state_dir().join(TRIALS).join(key)
@@ -320,7 +322,7 @@ fn program_folders(spec: &SessionSpec) -> Vec<PathBuf> {
     folders.filter(|folder| !spec.folder.starts_with(folder)).collect()
 }
 
-/// Where a session works.
+/// Describes the place where a session works.
 #[must_use]
 pub fn place(
     settings: &GuardSettings,
@@ -379,7 +381,7 @@ fn own_folders(places: &Places, environment: &Environment) -> Vec<PathBuf> {
     [config, state].into_iter().chain(elsewhere).collect()
 }
 
-/// Walls around commands.
+/// Builds the sandbox around commands.
 pub fn sandbox(
     settings: &GuardSettings,
     places: &Places,
@@ -441,8 +443,8 @@ pub fn sandbox(
     }
 }
 
-/// What decides over later runs of other programs, below the home: read-only also where the home
-/// itself is the workspace.
+/// Lists the files below the home that decide over later runs of other programs: they are read-only even if the
+/// home itself is the workspace.
 fn held_at_home(home: &Path) -> impl Iterator<Item = PathBuf> {
     let all =
         [WriteProtection::Always, WriteProtection::AtHome, WriteProtection::Present].into_iter();
@@ -455,8 +457,8 @@ fn held_at_home(home: &Path) -> impl Iterator<Item = PathBuf> {
     found.map(|(_, path)| path).filter(|path| path.is_absolute())
 }
 
-/// Whether the walls keep a command off the network unless it was granted. Looked at when a secret is
-/// about to be handed to one.
+/// Returns a check of whether the sandbox keeps a command off the network unless the network was granted. The check
+/// is made when a secret is about to be handed to a command.
 fn network_is_walled(sandbox: &SandboxSettings) -> Box<dyn Fn() -> bool + Send + Sync> {
     let wanted = sandbox.mode != Sandbox::Off && sandbox.network != SandboxNetwork::Always;
     Box::new(move || wanted && Support::detect().strength == Strength::Full)

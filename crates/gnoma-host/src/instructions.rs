@@ -54,7 +54,7 @@ pub fn find(cwd: &Path, config_dir: &Path, home: Option<&Path>) -> Instructions 
     reader.done()
 }
 
-/// The person's own.
+/// Reads the user's own instructions.
 fn users(reader: &mut InstructionReader<'_>, config_dir: &Path, home: Option<&Path>) {
     let own = config_dir.join("AGENTS.md");
     if own.is_file() {

@@ -16,9 +16,9 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::Notices;
 
-/// How long a command may take: a person may have to unlock something.
+/// The time a command may take: the user may have to unlock something.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long it may take before a notice says that it is waited for.
+/// The time a command may take before a notice says that it is waited for.
 const SILENCE: Duration = Duration::from_secs(2);
 /// Most that is read of what it prints.
 const MAX_BYTES: u64 = 16 << 10;
@@ -104,7 +104,7 @@ fn key_within(
     }
 }
 
-/// What a program prints, and what it complains of.
+/// Returns what a program prints to its standard output and to its standard error.
 fn printed(child: &mut Child) -> (String, String) {
     let out = child.stdout.take().map(text);
     let complaint = child.stderr.take().map(text);

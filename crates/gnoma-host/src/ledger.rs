@@ -60,7 +60,7 @@ impl LateLedger {
         self.get().await?.redate(now_ms).await
     }
 
-    /// Whether a damaged ledger may have lost some of the money that was spent.
+    /// Reports whether a damaged ledger may have lost some of the money that was spent.
     pub async fn lacks_money(&self) -> Result<bool, StoreError> {
         if self.is_empty() { Ok(false) } else { self.get().await?.lacks_money().await }
     }
@@ -157,7 +157,7 @@ impl Ledger for LateLedger {
 }
 
 impl VitalsStore for LateLedger {
-    /// What is only in memory is empty before it is opened.
+    /// Reports whether the ledger is empty; one that is only in memory is empty before it is opened.
     fn is_empty(&self) -> bool {
         let exists = match &self.place {
             LedgerPlace::Memory => false,

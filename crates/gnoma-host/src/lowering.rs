@@ -16,34 +16,34 @@ use crate::{Agents, plugin_choice::ProjectPlugins};
 /// The parts of a project's settings.
 #[derive(Clone, Debug)]
 pub struct Lowered {
-    /// Who is asked, and how one of them is chosen.
+    /// The models that can be asked, and how one of them is chosen.
     pub routing: RoutingSettings,
-    /// What guards the session.
+    /// The settings that guard the session.
     pub guard: GuardSettings,
-    /// What is kept.
+    /// The settings that say what is saved.
     pub keeping: KeepingSettings,
-    /// Limits of tools.
+    /// The limits of tools.
     pub tools: Tools,
     /// Programs that are run at points of a session's life.
     pub hooks: Vec<HookSetting>,
     /// Servers whose tools are on offer.
     pub mcp_servers: Vec<McpServer>,
-    /// Which plugins are enabled.
+    /// The plugins that are enabled.
     pub plugins: ProjectPlugins,
-    /// Telemetry.
+    /// The settings of telemetry.
     pub otel: Otel,
     /// Every value with its origin, for people.
     pub values: Vec<Explained>,
 }
 
-/// Who is asked, and how one of them is chosen.
+/// The models that can be asked, and how one of them is chosen.
 #[derive(Clone, Debug)]
 pub struct RoutingSettings {
     /// The providers, their keys and addresses.
     pub provider: Provider,
-    /// Waiting for servers.
+    /// The settings for waiting for servers.
     pub network: Network,
-    /// Choosing of models.
+    /// The settings for choosing models.
     pub router: Router,
     /// Settings of single arms, by `provider/model`.
     pub arms: BTreeMap<String, ArmSettings>,
@@ -53,31 +53,31 @@ pub struct RoutingSettings {
     pub slm: Slm,
     /// Limits, by provider or by the name of a pool.
     pub rate_limits: BTreeMap<String, RateLimits>,
-    /// Whether anything may be learned, and which models may be called.
+    /// The privacy, which says whether anything may be learned and which models may be called.
     pub privacy: Privacy,
 }
 
-/// What guards a session: permissions, secrets, the sandbox.
+/// The settings that guard a session: permissions, secrets, the sandbox.
 #[derive(Clone, Debug)]
 pub struct GuardSettings {
-    /// What may happen.
+    /// The permissions, which say what may happen.
     pub permission: Permission,
-    /// What must not leave.
+    /// The protection of secrets, which must not leave.
     pub security: Security,
     /// The sandbox of commands.
     pub sandbox: SandboxSettings,
-    /// Whether the project's own settings are trusted; `None` if it has none.
+    /// The user's trust in the project's own settings; `None` if the project has none.
     pub trust: Option<FileTrust>,
 }
 
-/// What is kept of sessions and files, and where.
+/// The settings that say what is saved of sessions and files, and where.
 #[derive(Clone, Debug)]
 pub struct KeepingSettings {
-    /// Whether anything is.
+    /// The privacy, which says whether anything is saved.
     pub privacy: Privacy,
-    /// Keeping of sessions.
+    /// The settings for saving sessions.
     pub session: Session,
-    /// Keeping of files.
+    /// The settings for saving files.
     pub checkpoints: Checkpoints,
     /// The profile in use, whose sessions are stored separately.
     pub profile: Option<String>,

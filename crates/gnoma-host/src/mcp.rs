@@ -38,7 +38,7 @@ const USUAL_WINDOW: usize = 32_768;
 /// The servers of a session, once it is open.
 pub(crate) type KnownServers = Arc<OnceLock<Glance>>;
 
-/// How the servers of a session are, for people.
+/// Describes the state of a session's servers, for people.
 pub(crate) fn describe(servers: Option<&Glance>) -> String {
     let standings = servers.map(Glance::standings).unwrap_or_default();
     if standings.is_empty() {
@@ -78,7 +78,7 @@ fn prompts(all: &[ServerPrompt]) -> String {
     all.iter().map(line).collect()
 }
 
-/// What a session holds of its servers; dropped, it ends them.
+/// The running servers of a session; dropping it ends them.
 pub(crate) struct RunningServers {
     _servers: Servers,
     _updating: JoinSet<()>,
@@ -142,7 +142,7 @@ pub fn idle(project: &Project) -> Servers {
     Servers::idle(options(project, definitions(project), None))
 }
 
-/// How long servers may take to answer before a notice says that they are waited for.
+/// The time servers may take to answer before a notice says that they are waited for.
 const SILENCE: Duration = Duration::from_secs(2);
 
 /// Connects to the server of that name and says how it is then; a notice tells of a long wait.
@@ -382,7 +382,7 @@ fn of_project(project: &Project, faults: &mut Vec<String>) -> Vec<Definition> {
     servers
 }
 
-/// Whether the user trusts the project, including everything in it that acts.
+/// Returns the user's trust in the project, including everything in it that acts.
 fn standing(project: &Project, root: &Path) -> FileTrust {
     let content = pin::content(root).ok().flatten();
     let store = Store::open(&project.environment().state_dir()).ok();
@@ -398,12 +398,12 @@ pub(crate) fn read_server_file(path: &Path) -> std::io::Result<Option<String>> {
     }
 }
 
-/// Whether programs that are started get a variable: one that is no key.
+/// Reports whether started programs inherit a variable, which they do unless it is a key.
 pub(crate) fn is_inherited(project: &Project, name: &str, value: &str) -> bool {
     !gnoma_sandbox::is_scrubbed(name) && !guarding::is_key(&project.routing.provider, name, value)
 }
 
-/// Where the servers run: in the session's folder, with what a command of the session may touch.
+/// Describes where the servers run: in the session's folder, with what a command of the session may touch.
 pub(crate) fn surroundings(project: &Project) -> Surroundings {
     let Project { spec, guard, places, .. } = project;
     let environment = address_secrets::without_credentials(&spec.environment, |name, value| {

@@ -10,23 +10,23 @@ use gnoma_core::{Secret, bounded_file, private_file::FileReplacement};
 
 use crate::{HostError, Result};
 
-/// How an entry of the list begins.
+/// The line that begins an entry of the list.
 const HEADER: &str = "[[mcp_servers]]";
 
 /// A server to be added.
 #[derive(Clone, Debug)]
 pub struct NewServer {
-    /// Its name.
+    /// The name of the server.
     pub name: String,
-    /// Its address, if it is not a program.
+    /// The address of the server, if it is not a program.
     pub url: Option<String>,
-    /// Its program and arguments.
+    /// The server's program and its arguments.
     pub command: Vec<String>,
-    /// Its program's variables.
+    /// The environment variables of the server's program.
     pub env: Vec<(String, Secret<String>)>,
-    /// What is sent with each request to its address.
+    /// The headers that are sent with each request to the server's address.
     pub headers: Vec<(String, Secret<String>)>,
-    /// Its program may use the network.
+    /// `true` if the server's program may use the network.
     pub network: bool,
 }
 
@@ -126,7 +126,7 @@ pub(crate) fn read(path: &Path) -> Result<String> {
     Ok(text.unwrap_or_default())
 }
 
-/// Whether what it says can be used.
+/// Checks that the text of the settings can be used.
 pub(crate) fn check(text: &str) -> Result<()> {
     gnoma_config::load::check(text)
         .map_err(|error| HostError::usage(format!("nothing was written\n{error}")))

@@ -9,7 +9,7 @@ use crate::{Folders as _, HostError, Project, Result, clock, extensions};
 const FOLDER: &str = "memory";
 /// The setting that turns it on.
 const SETTING: &str = "memory.enabled";
-/// Its value that does so, as TOML writes it.
+/// The value that turns the setting on, as TOML writes it.
 const ON: &str = "true";
 /// Milliseconds of a day.
 const DAY_MS: i64 = 86_400_000;

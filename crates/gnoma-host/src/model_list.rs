@@ -10,7 +10,7 @@ use tokio::{
     time::{Instant, sleep_until, timeout},
 };
 
-/// How long a server on this machine may take to say what it has.
+/// The time a server on this machine may take to list its models.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Age at which an answer is too old for who begins to look.
 const STALE: Duration = Duration::from_secs(2);
@@ -21,12 +21,12 @@ pub(crate) struct ModelList {
     server: Connection,
     interval: Option<Duration>,
     answers: watch::Receiver<Option<ListedModels>>,
-    /// When somebody has begun to look last.
+    /// The time when a look at the list was last begun.
     looked: watch::Sender<Instant>,
     _task: JoinSet<()>,
 }
 
-/// What a server said when it was asked last.
+/// The models that a server listed when it was last asked.
 struct ListedModels {
     at: Instant,
     models: Vec<ModelInfo>,
@@ -55,7 +55,7 @@ impl ModelList {
         Self { server, interval, answers, looked, _task: task }
     }
 
-    /// Whether it is the list that is wanted.
+    /// Reports whether this is the list of that server with that interval.
     pub(crate) fn is_of(&self, server: &Connection, interval: Option<Duration>) -> bool {
         self.interval == interval && self.server.is_same(server)
     }
@@ -65,7 +65,7 @@ impl ModelList {
         &self.server.facts().name
     }
 
-    /// Begins to look.
+    /// Begins a look at the list.
     pub(crate) fn look(&self) -> ModelLook {
         let look = ModelLook { answers: self.answers.clone(), begun: Instant::now() };
         self.looked.send_replace(look.begun);

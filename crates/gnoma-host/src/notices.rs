@@ -43,12 +43,12 @@ impl Notices {
         Self::to(|_, _| ())
     }
 
-    /// Something good to know.
+    /// Sends a notice that is good to know.
     pub fn info(&self, text: impl fmt::Display) {
         self.send(NoticeLevel::Info, &text.to_string());
     }
 
-    /// Something is not as it should be.
+    /// Sends a warning about something that is not as it should be.
     pub fn warning(&self, text: impl fmt::Display) {
         self.send(NoticeLevel::Warning, &text.to_string());
     }

@@ -13,13 +13,13 @@ use crate::{
 
 /// The session that is watched.
 pub struct ObservedSession {
-    /// Its id.
+    /// The id of the session.
     pub id: SessionId,
     /// The session that started it, with the call that did.
     pub parent: Option<(SessionId, ChildInfo)>,
 }
 
-/// What watches one session; usually nothing.
+/// The observers that watch one session; usually there are none.
 #[derive(Default)]
 pub struct SessionObservers {
     log: Option<SessionLog>,

@@ -38,7 +38,7 @@ pub struct Projects {
     shared: Shared,
     /// The project of the only session, if it is already loaded.
     project: Option<Project>,
-    /// What fails on the way is the answer to the request.
+    /// `true` if a failure on the way becomes the answer to the request.
     opens_whole: bool,
 }
 
@@ -236,7 +236,7 @@ fn agent_tools(project: &Arc<Project>) -> Vec<Arc<dyn Tool>> {
     agents::tools(all.iter(), place)
 }
 
-/// What works beside a session: the search for models of this machine, and MCP servers.
+/// The services beside a session: the search for models of this machine, and MCP servers.
 struct BesideSession {
     discovery: Box<dyn Beside>,
     _servers: Option<mcp::RunningServers>,

@@ -24,9 +24,9 @@ const MAX_NAMED: usize = 5;
 
 /// The sessions of a project.
 pub struct Past {
-    /// Where they are.
+    /// The store of the sessions.
     pub store: Arc<Store>,
-    /// The project's places.
+    /// The places of the project.
     pub places: Places,
     /// The clock of the process.
     pub clock: Clock,
@@ -49,7 +49,7 @@ impl Past {
         Self::make(project).map(Some)
     }
 
-    /// What is kept of the project. An error says that nothing is.
+    /// Opens the saved sessions of the project. An error says that nothing is saved.
     pub fn open(project: &Project) -> Result<Self> {
         Self::find(project)?.ok_or_else(|| nothing_kept(&project.places))
     }
@@ -202,7 +202,7 @@ async fn recent(store: &Store, id: &SessionId) -> Result<Vec<Entry>, StoreError>
     }
 }
 
-/// Whether sessions can be read where this went wrong.
+/// Reports whether sessions can still be read after this error, which concerns only writing.
 pub(crate) fn cannot_write(kind: &StoreErrorKind) -> bool {
     matches!(kind, StoreErrorKind::ReadOnly | StoreErrorKind::Full)
 }
@@ -213,7 +213,7 @@ fn unknown(beginning: &str) -> HostError {
     ))
 }
 
-/// Where there should be a session and is none.
+/// Returns the error for a project that should have a session and has none.
 pub fn nothing_kept(places: &Places) -> HostError {
     let project = places.project.display();
     HostError::usage(format!(

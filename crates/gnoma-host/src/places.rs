@@ -37,7 +37,7 @@ pub(crate) enum WideFolder {
     Root,
     /// The folder of all programs' temporary files.
     Temporary(&'static str),
-    /// A home folder.
+    /// The folder is a home folder.
     Home,
     /// A folder that contains home folders.
     AroundHome,
@@ -66,7 +66,7 @@ pub struct Places {
     pub vault: PathBuf,
     /// The folder whose files are saved; `None` if it would be too broad.
     pub workspace: Option<PathBuf>,
-    /// Why the folder would be too broad.
+    /// The reason why the folder would be too broad.
     wide: Option<WideFolder>,
     /// The project that has come to be around this one since sessions of this one are kept.
     pub around: Option<PathBuf>,
@@ -115,7 +115,7 @@ impl Places {
         Self { project, sessions, vault, workspace, wide, around: None, memory, excludes }
     }
 
-    /// Whether there is a database, or a finished rescue of one.
+    /// Reports whether there is a database, or a finished rescue of one.
     pub fn has_sessions(&self) -> bool {
         let key = gnoma_store::project_key(&self.project.display().to_string());
         // The part of the name that is for people may be missing: it may have looked like a secret.
@@ -129,7 +129,8 @@ impl Places {
         }
     }
 
-    /// How sessions are stored, without secrets. Recovery of data while they are in use is reported.
+    /// Returns the options with which sessions are stored, without secrets. Recovery of data while sessions are in
+    /// use is reported.
     pub fn store(&self, firewall: &Arc<Firewall>, notices: &Notices) -> Options {
         let project = self.project.display().to_string();
         let notices = notices.clone();
@@ -155,7 +156,7 @@ impl Places {
         Ok(vault.workspace(root)?)
     }
 
-    /// Why no checkpoints of these files are made, as a clause; `None` if they are.
+    /// Returns the reason why no checkpoints of these files are made, as a clause; `None` if they are made.
     pub fn checkpoint_hindrance(&self, settings: &Checkpoints) -> Option<String> {
         if !settings.enabled {
             return Some("no checkpoints are made (`checkpoints.enabled` is off)".to_owned());
@@ -168,7 +169,7 @@ impl Places {
         format!("no checkpoints are kept in {folder}")
     }
 
-    /// How the files are kept.
+    /// Returns the options with which the files are saved.
     pub fn checkpoints(&self, settings: &Checkpoints) -> checkpoint::Options {
         checkpoint::Options {
             limits: limits(settings),
@@ -178,12 +179,12 @@ impl Places {
     }
 }
 
-/// What cannot be resolved stays as it is: whoever opens it will fail in the same way.
+/// Resolves a path. A path that cannot be resolved stays as it is, because opening it will fail in the same way.
 pub(crate) fn resolve(path: &Path) -> PathBuf {
     gnoma_tools::resolve(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// How much is kept of files.
+/// Returns the limits on the files that are saved.
 fn limits(settings: &Checkpoints) -> checkpoint::Limits {
     checkpoint::Limits {
         file_bytes: settings.max_file,
@@ -203,7 +204,7 @@ fn configured(folder: &str, project: &Path, home: Option<&Path>) -> PathBuf {
     if is_wide || project.starts_with(&real) { named.join(FOLDER) } else { named }
 }
 
-/// Whether a folder holds more than anybody's project: the system, all homes, or a whole home.
+/// Reports whether a folder holds more than any one project: the system, all homes, or a whole home.
 pub(crate) fn is_too_wide(folder: &Path, home: Option<&Path>) -> bool {
     wide_folder(folder, home).is_some()
 }

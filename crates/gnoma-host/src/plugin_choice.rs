@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use gnoma_extend::plugins::PluginsFound;
 
-/// Which plugins are enabled, and which were found, once someone has looked.
+/// The plugins that are enabled, and the ones that were found once they were searched for.
 #[derive(Clone, Debug, Default)]
 pub struct ProjectPlugins {
     /// The only enabled ones; empty for all.

@@ -11,7 +11,7 @@ use crate::{Folders as _, Project, trusted};
 /// The folder of a project's plugins, and of those of earlier versions among the settings.
 const FOLDER: &str = "plugins";
 
-/// What installs plugins of a person.
+/// Returns the installer of a user's plugins.
 #[must_use]
 pub fn installer(project: &Project) -> PluginInstaller {
     let SessionSpec { folder: cwd, environment, .. } = &project.spec;
@@ -51,7 +51,7 @@ pub fn found(project: &Project) -> &PluginsFound {
     })
 }
 
-/// How a plugin is, in a few words.
+/// Describes the state of a plugin in a few words.
 #[must_use]
 pub fn described(plugin: &FoundPlugin) -> String {
     let FoundPlugin { name, state, .. } = plugin;
@@ -68,7 +68,8 @@ pub fn described(plugin: &FoundPlugin) -> String {
     }
 }
 
-/// What people must hear of plugins that are not in force, and of what of the others has no effect.
+/// Lists what the user must know about plugins that are not in force, and about the parts of the others that have
+/// no effect.
 #[must_use]
 pub fn told(project: &Project) -> Vec<String> {
     let PluginsFound { all, faults, .. } = found(project);

@@ -15,14 +15,14 @@ const MAX_POINTS: usize = 50;
 /// A place of a session that can be gone back to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Point {
-    /// How many turns are taken back.
+    /// The number of turns that a rewind to this point removes.
     pub turns: usize,
     /// The prompt that begins the first of them.
     pub prompt: String,
-    /// When it was said, in milliseconds since 1970.
+    /// The time when the prompt was written, in milliseconds since 1970.
     pub at_ms: Option<i64>,
-    /// How many files have changed since; `None` if unknown, for example if files were changed without being saved
-    /// first.
+    /// The number of files that have changed since; `None` if unknown, for example if files were changed without
+    /// being saved first.
     pub files: Option<usize>,
 }
 
@@ -49,7 +49,7 @@ pub async fn points(project: &Project, session: &SessionId) -> Result<Vec<Point>
     Ok((1..).zip(newest_first).map(point).collect())
 }
 
-/// How many files a rewind to those of then would change.
+/// Returns the number of files that a rewind to the earlier files would change.
 fn changed(then: &TimelineFiles, workspace: Option<&Workspace>) -> Option<usize> {
     match then {
         TimelineFiles::Unchanged => workspace.map(|_| 0),

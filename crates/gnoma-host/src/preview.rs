@@ -11,7 +11,7 @@ use crate::{
     routing::{self, Ready, Wanted, roster::Left},
 };
 
-/// How a task would be routed.
+/// A preview of how a task would be routed.
 #[derive(Debug)]
 pub struct Preview {
     /// The route; or the reasons why no model can do the task.
@@ -47,7 +47,7 @@ pub async fn ready(project: &Project, seed: Option<u64>) -> Result<Ready> {
     Ok(ready)
 }
 
-/// How much of each limit is used; empty, with a notice, if the ledger cannot be read.
+/// Returns how much of each limit is used; empty, with a notice, if the ledger cannot be read.
 pub async fn levels(project: &Project, routes: &Routes) -> Vec<Level> {
     let limited: Vec<Draw> =
         routes.limits().into_iter().filter(|draw| !draw.limits.is_empty()).collect();

@@ -27,16 +27,16 @@ use crate::{
     wire,
 };
 
-/// What every command and every session of a folder is built on.
+/// The settings and services on which every command and every session of a folder is built.
 #[derive(Clone)]
 pub struct Project {
-    /// What the client wants; its folders exist and are free of symbolic links.
+    /// The options that the client wants; their folders exist and are free of symbolic links.
     pub spec: SessionSpec,
-    /// Who is asked, and how one of them is chosen.
+    /// The models that can be asked, and how one of them is chosen.
     pub routing: Arc<RoutingSettings>,
-    /// What guards its sessions.
+    /// The settings that guard the project's sessions.
     pub guard: Arc<GuardSettings>,
-    /// What is kept of them.
+    /// The settings that say what is saved of the sessions.
     pub keeping: KeepingSettings,
     /// Limits of their tools.
     pub tools: Tools,
@@ -44,27 +44,27 @@ pub struct Project {
     pub hooks: Arc<[HookSetting]>,
     /// Servers whose tools are on offer.
     pub mcp_servers: Arc<[McpServer]>,
-    /// Its servers, once they are there.
+    /// The project's MCP servers, once they are there.
     pub(crate) servers: Arc<OnceLock<Glance>>,
-    /// Its plugins.
+    /// The plugins of the project.
     pub plugins: ProjectPlugins,
     /// Every setting with its origin.
     pub values: Arc<[Explained]>,
-    /// What keeps secrets in.
+    /// The firewall that keeps secrets in.
     pub firewall: Arc<Firewall>,
-    /// Where sessions and files are kept.
+    /// The places where sessions and files are saved.
     pub places: Places,
-    /// Who its session is among those that change the same files.
+    /// The identity of the project's session among those that change the same files.
     pub(crate) holder: FileHolder,
-    /// What its session is to hooks, where another one started it.
+    /// The description of the session for hooks, if another session started it.
     pub(crate) elf: Option<HookAgent>,
     /// The original of the copy in which the session works: trusted extensions come from there.
     pub(crate) copy_of: Option<Arc<SessionSpec>>,
-    /// Where spans and metrics of its sessions go, if the person wants that.
+    /// The destination of spans and metrics of the sessions, if the user wants telemetry.
     pub(crate) telemetry: Option<Arc<Telemetry>>,
-    /// Where notices go.
+    /// The destination of notices.
     pub notices: Notices,
-    /// What it shares with the other sessions of the process.
+    /// The state shared with the other sessions of the process.
     pub shared: Shared,
 }
 
@@ -145,7 +145,7 @@ impl Project {
         all(&self.spec).into_iter().zip(all(original)).collect()
     }
 
-    /// The client's environment.
+    /// Returns the environment of the client.
     #[must_use]
     pub fn environment(&self) -> &Environment {
         &self.spec.environment
@@ -157,7 +157,7 @@ impl Project {
         self.shared.clock().now_ms()
     }
 
-    /// What is known about one setting.
+    /// Returns what is known about one setting.
     #[must_use]
     pub fn explain(&self, key: &str) -> Option<&Explained> {
         self.values.iter().find(|value| value.key == key)
@@ -168,13 +168,13 @@ impl Project {
         self.telemetry.clone().map(|telemetry| telemetry as _)
     }
 
-    /// Nothing is kept of its sessions.
+    /// Reports whether nothing is saved of the project's sessions.
     #[must_use]
     pub fn is_incognito(&self) -> bool {
         self.keeping.privacy.incognito
     }
 
-    /// Whether a notice already said that nothing can be saved in the home.
+    /// Reports whether a notice already said that nothing can be saved in the home.
     #[must_use]
     pub(crate) fn knows_nothing_is_saved(&self) -> bool {
         self.keeping.session.folder.is_none() && self.spec.environment.cannot_save()

@@ -16,55 +16,55 @@ use crate::{
     Folders as _, HostError, Project, Result, key_command, routing::find_provider, setting, wire,
 };
 
-/// How long a provider may take to list its models where somebody chooses one.
+/// The time a provider may take to list its models for a user who chooses one.
 const TIMEOUT: Duration = Duration::from_secs(3);
-/// Its models are called by names that people give them, and it lists others.
+/// The provider whose models are called by names that users give them, while it lists other names.
 const DEPLOYMENTS: &str = "azure";
 /// Shorter parts are in too many names.
 const MIN_PART_CHARS: usize = 3;
 /// Fewer digits behind a name are another model, not a version of one.
 const MIN_VERSION_CHARS: usize = 3;
-/// How long it may take where somebody asks whether it answers.
+/// The time a provider may take when the user asks whether it answers.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A provider that is to be set up, as a person describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewProvider {
-    /// Its name.
+    /// The name of the provider.
     pub name: String,
-    /// Its address, unless it is the built-in one.
+    /// The address of the provider, unless it is the built-in one.
     pub address: Option<String>,
-    /// Its protocol, as named in `provider.protocols`.
+    /// The protocol of the provider, as named in `provider.protocols`.
     pub protocol: Option<String>,
-    /// Where its key comes from.
+    /// The source of the provider's key.
     pub key: KeySource,
     /// The model to use there, by the provider's own name for it; `None` for any.
     pub model: Option<String>,
-    /// It is to be asked by default.
+    /// `true` if the provider is to be asked by default.
     pub is_default: bool,
 }
 
-/// Where a key comes from.
+/// The source of a provider's key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeySource {
-    /// There is none.
+    /// The provider needs no key.
     None,
     /// This variable of the environment.
     Variable(String),
-    /// What this command prints.
+    /// The output of this command.
     Command(String),
-    /// It was entered.
+    /// The key that the user entered.
     Entered(Secret<String>),
 }
 
 /// A provider, and how it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProviderState {
-    /// Its name.
+    /// The name of the provider.
     pub name: String,
-    /// It is asked by default.
+    /// `true` if the provider is asked by default.
     pub is_default: bool,
-    /// How it is.
+    /// The provider's reply, which shows its state.
     pub state: Answer,
 }
 
@@ -73,12 +73,12 @@ pub struct ProviderState {
 pub enum Answer {
     /// The models that it has.
     Models {
-        /// Its address.
+        /// The address of the provider.
         url: String,
-        /// Their ids.
+        /// The ids of the models.
         models: Vec<String>,
     },
-    /// It cannot be asked, or gave no answer: why, in a sentence.
+    /// The provider cannot be asked, or gave no answer: the reason, in a sentence.
     Unusable(String),
 }
 
@@ -185,7 +185,7 @@ pub async fn models(project: &Project) -> Vec<String> {
     join_all(asked).await.concat()
 }
 
-/// Where a provider is: the same name may mean another server in another project.
+/// Returns the address of a provider: the same name may mean another server in another project.
 fn address(provider: &Provider, name: &str) -> Option<String> {
     wire::profile(provider, name).ok().map(|profile| profile.base_url)
 }
@@ -199,8 +199,8 @@ async fn listed(project: &Project, provider: &Provider, name: &str) -> Result<Ve
     Ok(models.map_err(silent)??.into_iter().map(|model| model.id).collect())
 }
 
-/// Whether the provider of the model that the settings name lists it, where it was asked what it has: whoever
-/// chooses a model asks first.
+/// Checks that the provider of the model in the settings lists that model; a provider that was not asked for its
+/// models yet is asked first.
 ///
 /// # Errors
 /// It lists others: which one was probably meant.
@@ -239,8 +239,8 @@ pub(crate) async fn check_model(project: &Project) -> Result<()> {
     }
 }
 
-/// Whether the provider `name`, which lists these models, has one called `model`: also one from the catalogue, and
-/// any if people name its models themselves.
+/// Checks that the provider `name`, which lists these models, has one called `model`: one from the catalogue counts
+/// as well, and any if users name the provider's models themselves.
 ///
 /// # Errors
 /// It has none. The model that was probably meant, if one is near.
@@ -255,7 +255,7 @@ pub fn has_model(
     meant(listed, model)
 }
 
-/// Whether one of the models is meant by a name, else the one that is nearest to it.
+/// Checks that a name means one of the models; otherwise returns the one that is nearest to it.
 fn meant(listed: &[String], model: &str) -> std::result::Result<(), Option<String>> {
     let is_version = |rest: &str| {
         let rest = rest.trim_start_matches(['-', '@', ':']);
@@ -326,7 +326,7 @@ pub async fn try_new(project: &Project, new: &NewProvider) -> Result<Vec<String>
     })
 }
 
-/// Whether a variable of the environment can have this name.
+/// Reports whether a variable of the environment can have this name.
 fn is_variable_name(name: &str) -> bool {
     let is_letter = |c: char| c.is_ascii_alphabetic() || c == '_';
     name.starts_with(is_letter) && name.chars().all(|c| is_letter(c) || c.is_ascii_digit())
@@ -418,7 +418,7 @@ pub fn add_new(project: &Project, new: &NewProvider) -> Result<String> {
     Ok(told)
 }
 
-/// What is to change in the list of ignored variables: a key that was entered is not to lose against one in the
+/// Returns the change to the list of ignored variables: a key that was entered takes precedence over one in the
 /// environment, and a variable that is named is read.
 fn variables_change(project: &Project, new: &NewProvider) -> Option<Change> {
     let mut ignored = project.routing.provider.ignored_variables.clone();
@@ -436,7 +436,7 @@ fn variables_change(project: &Project, new: &NewProvider) -> Option<Change> {
     is_changed.then(|| Change::set(&["provider", "ignored_variables"], ignored))
 }
 
-/// What variables of the environment set of a provider: its key, and its address.
+/// The parts of a provider that variables of the environment set: its key and its address.
 const SET_BY_VARIABLES: [&str; 2] = ["api_keys", "endpoints"];
 
 /// The variables of the environment that set these parts of a provider, without those that are ignored.

@@ -29,11 +29,11 @@ const GIT_FILES: [&str; 3] = ["path", "excludesfile", "attributesfile"];
 const BESIDE_PROGRAMS: [&str; 4] = ["lib", "lib64", "libexec", "pkg"];
 /// Most entries of a folder that are held against a pattern, and of all skills.
 const MAX_ENTRIES: usize = 4096;
-/// Where a person's skills are: among gnoma's settings, and below the home those of Claude Code.
+/// The folders of a user's skills: one among gnoma's settings, and below the home those of Claude Code.
 const SKILLS: &str = "skills";
 const CLAUDE_SKILLS: &str = ".claude/skills";
 const SHARED_SKILLS: &str = ".agents/skills";
-/// How deep folders of skills are looked into.
+/// The depth to which folders of skills are searched.
 const MAX_SKILL_DEPTH: usize = 8;
 
 /// The places for this environment, with `more` of the settings.
@@ -68,7 +68,7 @@ pub(crate) fn places(
     }
 }
 
-/// Where the temporary files of each session are: in `memory`, where that is given.
+/// Returns the place of each session's temporary files: `memory`, if that is given.
 pub(crate) fn scratch(
     environment: &Environment,
     memory: Option<Arc<MemoryFolder>>,
@@ -127,7 +127,7 @@ fn on_path(environment: &Environment) -> impl Iterator<Item = PathBuf> {
     })
 }
 
-/// Whether programs were installed there. A repository may look alike, and is somebody's work.
+/// Reports whether programs were installed in a folder. A repository may look alike, and contains the user's work.
 fn is_installation(folder: &Path) -> bool {
     BESIDE_PROGRAMS.iter().any(|name| folder.join(name).is_dir()) && !folder.join(".git").exists()
 }
@@ -152,8 +152,8 @@ fn by_variables<'a>(
     })
 }
 
-/// Whether a place that was found, and not named by a person, is no more than a place for programs:
-/// neither the home nor a folder around it, no secret, and not where everybody leaves files.
+/// Reports whether a place that was found, and not named by the user, is only a place for programs: neither the
+/// home nor a folder around it, no secret, and not a place where all users leave files.
 fn is_apart(path: &Path, home: Option<&Path>) -> bool {
     const FOR_ALL: [&str; 3] = ["/tmp", "/var/tmp", "/dev"];
     let real = resolve(path);

@@ -46,7 +46,7 @@ pub async fn redo(project: &Project, session: Option<&str>, overwrite: bool) -> 
     Ok(Outcome::Done(text))
 }
 
-/// Whether there is something to bring back. Changes nothing.
+/// Checks that there is something to redo. Changes nothing.
 ///
 /// # Errors
 /// There is not, or what is kept cannot be read.

@@ -12,16 +12,16 @@ use crate::{HostError, Project, Result, past::Past, text::one_line, timeline};
 
 /// Paths that are named of each kind.
 const MAX_NAMED: usize = 20;
-/// Where to go back to.
+/// The place that a rewind goes back to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// So many turns.
+    /// The place that many turns back.
     Turns(usize),
     /// The checkpoint whose id begins so.
     Checkpoint(String),
 }
 
-/// What is taken back.
+/// The part of a session that a rewind changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Part {
     /// The conversation, and the files where such are kept.
@@ -29,26 +29,26 @@ pub enum Part {
     All,
     /// Both; where files are not kept, that is an error.
     Both,
-    /// Only the files.
+    /// Only the files are rewound.
     Files,
-    /// Only the conversation.
+    /// Only the conversation is rewound.
     Conversation,
 }
 
-/// How far back, and what of it.
+/// A request to rewind a session: how far, and which part of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rewind {
     /// The session, by a beginning of its id; the newest by default.
     pub session: Option<String>,
-    /// Where to.
+    /// The place to go back to.
     pub to: Target,
-    /// What of it.
+    /// The part of the session to rewind.
     pub part: Part,
-    /// Nothing is done: the outcome says what would be.
+    /// `true` if nothing is done and the outcome says what would be done.
     pub dry_run: bool,
-    /// What the person or another program changed meanwhile is overwritten. It is kept anyway.
+    /// `true` if later changes by the user or another program are overwritten. They are saved in any case.
     pub overwrite: bool,
-    /// It is shown in the session itself and not in a shell, from which other commands continue.
+    /// `true` if the outcome is shown in the session itself and not in a shell, from which other commands continue.
     pub in_session: bool,
 }
 
@@ -59,12 +59,12 @@ impl Rewind {
     }
 }
 
-/// What became of a going back, or of bringing back what was taken back.
+/// The result of a rewind or redo.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is done. Lines for people.
+    /// The rewind or redo is done. Contains lines for people.
     Done(String),
-    /// Nothing was done: the person or another program changed these files, and they were not to be
+    /// No files were restored: the user or another program changed these files, and they were not to be
     /// overwritten.
     Conflict(Vec<PathBuf>),
 }
@@ -106,19 +106,19 @@ pub(crate) fn find(
 #[derive(Clone, Copy)]
 pub(crate) struct Going<'a> {
     pub workspace: &'a Workspace,
-    /// What is brought back.
+    /// The checkpoint that is restored.
     pub target: &'a SnapshotId,
-    /// What the turns on the way began with.
+    /// The checkpoints that the turns on the way began with.
     pub starts: &'a [SnapshotId],
 }
 
-/// What became of them.
+/// The result of restoring files.
 pub(crate) enum Done {
     /// There was nothing to do.
     AsItWas,
-    /// Nothing was done: somebody else changed these.
+    /// The files were not restored because the user or another program changed these.
     Conflict(Vec<PathBuf>),
-    /// See there.
+    /// The files were restored; see [`Restored`].
     Restored(Restored),
 }
 
@@ -162,7 +162,7 @@ pub(crate) async fn note(
     Ok(())
 }
 
-/// What a restore did. `undo` is the command that brings back what it overwrote.
+/// Describes what a restore did. `undo` is the command that restores what it overwrote.
 pub(crate) fn summary(restored: &Restored, undo: &str) -> String {
     let Restored { before, written, removed, theirs, left, .. } = restored;
     let mut text = format!("files: {written} written, {removed} removed\n");

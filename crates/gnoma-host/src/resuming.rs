@@ -25,17 +25,17 @@ const MAX_TASK_CHARS: usize = 60;
 
 /// A held session and its conversation.
 pub struct Continued {
-    /// What was kept of its project.
+    /// The saved sessions of the session's project.
     pub past: Past,
-    /// Its id; the copy's if it continues in one.
+    /// The id of the session; the copy's if it continues in one.
     pub id: SessionId,
-    /// Its conversation, as a model receives it.
+    /// The conversation of the session, as a model receives it.
     pub history: Vec<Arc<Message>>,
     /// The tokens of its calls.
     pub used: Used,
     /// The size of the conversation, as its provider reported it.
     pub measured: Option<resume::Measured>,
-    /// Its title and age, for people.
+    /// The title and age of the session, for people.
     pub resumed: ResumedFrom,
 }
 
@@ -166,7 +166,7 @@ pub(crate) async fn meant(shared: Shared, spec: SessionSpec) -> Result<SessionId
     Ok(Past::open(&project)?.session(named).await?.id)
 }
 
-/// Whether the settings let a session be continued.
+/// Checks that the settings let a session be continued.
 ///
 /// # Errors
 /// Why they do not.

@@ -99,7 +99,7 @@ pub async fn rewind(project: &Project, how: &Rewind) -> Result<Outcome> {
     Ok(Outcome::Done(format!("{text}undo this with `{}`\n", how.redo())))
 }
 
-/// Whether there is such a place to go back to, and its files can be had. Changes nothing.
+/// Checks that the place to rewind to exists and that its files are available. Changes nothing.
 ///
 /// # Errors
 /// As [`rewind`]'s, as far as they are known before.
@@ -117,13 +117,13 @@ pub(crate) async fn check(project: &Project, how: &Rewind) -> Result<()> {
     workspace.as_ref().map_or(Ok(None), |workspace| goal.files(workspace)).map(drop)
 }
 
-/// Where to go back to.
+/// The place that a rewind goes back to.
 struct Goal {
     /// The entry the conversation continues from; `None` is its start.
     before: Option<EntryId>,
-    /// The files then.
+    /// The files at that place.
     files: TimelineFiles,
-    /// In words.
+    /// The description of the place in words.
     what: String,
 }
 
@@ -203,7 +203,7 @@ fn plan(
     Ok(text)
 }
 
-/// What would become of the files.
+/// Describes what a rewind would do to the files.
 fn planned(Going { workspace, target, starts }: Going<'_>) -> Result<String> {
     let changes = workspace.changes(target, Point::Now)?;
     let theirs = workspace.theirs(target, starts)?;

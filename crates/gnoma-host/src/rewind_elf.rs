@@ -35,7 +35,7 @@ pub async fn rewind_elf(project: &Project, session: Option<&str>, name: &str) ->
     Ok(Outcome::Done(done?.0))
 }
 
-/// Whether it can be taken back, as far as that is known before. Changes no files.
+/// Checks that an elf's changes can be rewound, as far as that is known in advance. Changes no files.
 ///
 /// # Errors
 /// As [`rewind_elf`]'s.

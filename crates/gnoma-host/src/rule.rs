@@ -18,14 +18,15 @@ use crate::{Folders as _, HostError, Project, Result};
 /// Most rules that one answer adds.
 const MAX_RULES: usize = 50;
 
-/// Where rules of a scope are kept.
+/// The file in which rules of a scope are saved.
 struct RuleFile {
     file: PathBuf,
     /// The project whose trust holds for what the file says.
     project: Option<PathBuf>,
 }
 
-/// Where that is, for people; nothing for the session, which keeps no file.
+/// Returns the place where rules of a scope are saved, for people; empty for the session, which has no file for
+/// them.
 ///
 /// # Errors
 /// A sentence that says why nothing can be kept there.

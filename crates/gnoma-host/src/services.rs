@@ -41,7 +41,7 @@ const MAX_OUTPUT_BYTES: u32 = 1 << 20;
 /// The models that a session can choose from, once they are known.
 pub(crate) type KnownRoutes = Arc<OnceLock<Arc<Routes>>>;
 
-/// What people added to a session, once it is open.
+/// The lifecycle handlers that users added to a session, once it is open.
 pub(crate) type KnownAdditions = Arc<OnceLock<Arc<dyn Lifecycle>>>;
 
 /// The services of one session.
@@ -53,7 +53,7 @@ pub(crate) struct ProjectServices {
     /// The model that is asked first, as far as that is known.
     pub(crate) model: Option<String>,
     pub(crate) routes: KnownRoutes,
-    /// What its model is sent.
+    /// The gauge of what the session's model is sent.
     pub(crate) gauge: Arc<Gauge>,
     pub(crate) added: KnownAdditions,
     pub(crate) servers: mcp::KnownServers,
@@ -246,7 +246,7 @@ async fn prepared_child(
     Ok((spec, Prepared { id, info, messages, opening, services }))
 }
 
-/// What a request is answered from.
+/// The data that a request is answered from.
 struct Asked {
     project: Arc<Project>,
     stored: Option<SessionId>,

@@ -13,7 +13,7 @@ use crate::{
     environment::Folders as _, extensions, guarding, memory,
 };
 
-/// How room is made in a full window.
+/// Returns the strategy that makes room in a full context window.
 fn strategy(set: Compaction) -> Strategy {
     match set {
         Compaction::Full => Strategy::Full,
@@ -103,7 +103,7 @@ pub fn options_with(
     })
 }
 
-/// What agents of other programs read and write files with: those on the disk, not an editor's.
+/// Returns the tools with which agents of other programs read and write files: those on the disk, not an editor's.
 pub(crate) fn plain_files(project: &Project) -> [Arc<dyn gnoma_core::Tool>; 2] {
     gnoma_tools::plain_files(&tools(project, "", None))
 }
@@ -117,7 +117,7 @@ pub(crate) fn elf_tools(project: &Project) -> Vec<Arc<dyn gnoma_core::Tool>> {
     gnoma_tools::elf_tools(extensions::agents(project), project.spec.agent.is_some())
 }
 
-/// How far a turn may go, and how long it waits.
+/// Returns the limits of a turn: how far it may go and how long it waits.
 fn limits(project: &Project) -> Limits {
     let (network, clock) = (&project.routing.network, project.shared.clock());
     Limits {
@@ -140,8 +140,8 @@ fn rule_reach(project: &Project, permissions: &Permissions) -> Option<Arc<dyn Ru
     Some(Arc::new(reach))
 }
 
-/// What tries the session's commands. A program that drives it wants to be asked before a command runs,
-/// and about the command as it is.
+/// Returns what runs the session's commands on trial; `None` if a program drives the session, because that program
+/// wants to be asked before a command runs, and about the command as it is.
 pub fn trials(project: &Project) -> Option<Arc<gnoma_tools::Trials>> {
     let Project { spec, guard, places, shared, .. } = project;
     let trials = if shared.driver().is_some() {

@@ -39,9 +39,9 @@ struct Resources {
     pools: Mutex<HashMap<Timeouts, Http>>,
     /// The providers that sessions use. Nobody gets one but behind a firewall.
     providers: Mutex<Vec<SharedProvider>>,
-    /// What servers on this machine have, as sessions look at it.
+    /// The models of servers on this machine, as sessions look at them.
     lists: Mutex<Vec<Weak<ModelList>>>,
-    /// What providers listed when somebody chose a model last, by their names and addresses.
+    /// The models that providers listed when a user last chose one, by the providers' names and addresses.
     listed: Mutex<HashMap<(String, String), Vec<String>>>,
     /// The ledgers that sessions use, by file.
     ledgers: Mutex<HashMap<PathBuf, Weak<LateLedger>>>,
@@ -49,9 +49,9 @@ struct Resources {
     stores: Slots<PathBuf, OpenDatabase>,
     /// Telemetry, by where it goes.
     telemetry: Mutex<Vec<Arc<Telemetry>>>,
-    /// How hooks ran last.
+    /// The last runs of hooks.
     hook_runs: HookRuns,
-    /// Who keeps the files of workspaces.
+    /// The checkpointers that save the files of workspaces.
     checkpointers: Slots<Workplace, Weak<Checkpointer>>,
 }
 
@@ -114,7 +114,8 @@ impl Shared {
         Self(Arc::new(Resources { editor: Some(editor), ..Resources::default() }))
     }
 
-    /// How hooks ran last, in whichever session: one that continues with another model is a new one here.
+    /// Returns the last runs of hooks, of all sessions: a session that continues with another model is a new one
+    /// here.
     pub(crate) fn hook_runs(&self) -> HookRuns {
         self.0.hook_runs.clone()
     }
@@ -186,7 +187,7 @@ impl Shared {
         listed.insert((provider.to_owned(), address.to_owned()), models);
     }
 
-    /// What a provider at this address listed last, where anybody asked.
+    /// Returns the models that a provider at this address listed last, if it was asked.
     pub(crate) fn remembered_models(&self, provider: &str, address: &str) -> Vec<String> {
         let listed = self.0.listed.lock();
         listed.get(&(provider.to_owned(), address.to_owned())).cloned().unwrap_or_default()
@@ -231,7 +232,7 @@ impl Shared {
         Ok(opened)
     }
 
-    /// Who keeps the files of a workspace for all sessions. Blocks.
+    /// Returns the checkpointer that saves the files of a workspace for all sessions. Blocks.
     ///
     /// # Errors
     /// The vault cannot be opened.

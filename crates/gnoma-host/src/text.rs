@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use gnoma_guard::unicode::{self, Keep};
 
-/// How far a tab moves at most.
+/// The most columns that a tab moves.
 const TAB_COLUMNS: usize = 8;
 
 /// The beginning of `text` on one line of at most `columns`, with a mark where something is left out.

@@ -15,11 +15,11 @@ use gnoma_store::checkpoint::SnapshotId;
 /// A turn, from what the person said on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Turn {
-    /// The message.
+    /// The message that begins the turn.
     pub said: EntryId,
     /// The entry before; `None` at the start.
     pub before: Option<EntryId>,
-    /// The words.
+    /// The words of the message.
     pub words: String,
     /// The files before its first change.
     pub files: TimelineFiles,
@@ -28,10 +28,10 @@ pub(crate) struct Turn {
 /// The files as they were at some place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum TimelineFiles {
-    /// Nothing was changed since.
+    /// The files were not changed since.
     #[default]
     Unchanged,
-    /// They were kept.
+    /// The files were saved in this checkpoint.
     Kept(SnapshotId),
     /// They were changed and not kept before.
     Unknown,
@@ -84,7 +84,7 @@ pub(crate) fn starts(path: &[Entry]) -> Vec<SnapshotId> {
 struct Kept {
     entry: EntryId,
     id: SnapshotId,
-    /// It was taken before calls that may change something, not after the turn.
+    /// `true` if the checkpoint was taken before calls that may change something, not after the turn.
     is_before: bool,
 }
 
@@ -113,7 +113,7 @@ fn kept(path: &[Entry]) -> impl Iterator<Item = Kept> {
     })
 }
 
-/// Whether a person said it; the engine speaks in the person's place now and then.
+/// Reports whether a message is from the user; sometimes the engine speaks in the user's place.
 fn is_said(message: &Message) -> bool {
     let note = gnoma_engine::prompt::note("");
     message.role() == Role::User && !message.text_content().starts_with(&note)
@@ -176,7 +176,7 @@ fn is_of(entry: &Entry, role: Role) -> bool {
 /// A going back that nothing was said after.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Back {
-    /// Where the conversation was before.
+    /// The entry at which the conversation was before.
     pub from: EntryId,
     /// The conversation was taken back, not only the files.
     pub spoken: bool,
@@ -204,8 +204,8 @@ pub(crate) fn candidates(path: &[Entry]) -> Vec<(Back, Option<EntryId>)> {
     found
 }
 
-/// Whether an entry that follows `parent` and has `path` behind where it came from went back along
-/// it, past something that was said. `path` ends there.
+/// Reports whether a rewind entry that follows `parent` goes back along `path`, past something that was said.
+/// `path` leads to the entry that it came from and ends there.
 pub(crate) fn is_back(path: &[Entry], parent: Option<EntryId>) -> bool {
     let left = |entry: &&Entry| parent.is_none_or(|parent| entry.id > parent);
     let on_path = parent.is_none_or(|parent| path.iter().any(|entry| entry.id == parent));

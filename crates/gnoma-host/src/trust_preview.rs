@@ -25,11 +25,12 @@ const MAX_FILE_BYTES: u64 = 256 << 10;
 pub struct TrustSection {
     /// In plural, without a colon.
     pub heading: &'static str,
-    /// One thing each.
+    /// The lines of the section, each about one thing.
     pub lines: Vec<String>,
 }
 
-/// What trust in the project at `root` allows, apart from the settings in its own file, whose content is `settings`.
+/// Lists what trust in the project at `root` allows, apart from the settings in its own file, whose content is
+/// `settings`.
 ///
 /// # Errors
 /// What it runs cannot be followed.

@@ -8,7 +8,7 @@ use crate::{
     restore::{Part, Rewind, Target, find, summary},
 };
 
-/// Whether this is so, and no kept session is named.
+/// Reports whether sessions are not saved and no saved session is named, so that a rewind applies to files only.
 pub(crate) fn is_meant(project: &Project, session: Option<&str>) -> bool {
     session.is_none() && !project.keeping.session.keep
 }

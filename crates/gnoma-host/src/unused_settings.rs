@@ -28,7 +28,7 @@ const TOOLS: [&str; 18] = [
     "mcp.search",
     "mcp.resource",
 ];
-/// What the tools of MCP servers, which are not known at the start, begin with.
+/// The prefix of the tools of MCP servers, which are not known at the start.
 const MCP: &str = "mcp";
 /// Models on this machine, for rules about secrets.
 const LOCAL: &str = "local";
@@ -73,7 +73,7 @@ fn of_tools(project: &Project) -> Vec<String> {
     unknown.collect()
 }
 
-/// What to add about a glob of tools that no tool fits; `None` where one fits or may.
+/// Returns what to add to a warning about a glob that matches no tool; `None` if a tool matches or may match.
 fn unknown_tool(tool: &str) -> Option<String> {
     let may_be = tool.is_empty() || tool.starts_with(['*', '?']) || tool.starts_with(MCP);
     if may_be || TOOLS.iter().any(|known| glob::matches(tool, known)) {

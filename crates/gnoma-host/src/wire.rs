@@ -56,7 +56,7 @@ pub fn load_without_files(spec: SessionSpec) -> Result<(SessionSpec, Loaded)> {
     Ok((spec, loaded))
 }
 
-/// What the project configures and nothing acts on, a sentence each.
+/// Lists the project's settings that have no effect, a sentence each.
 #[must_use]
 pub fn idle(spec: &SessionSpec) -> Vec<String> {
     let root = gnoma_config::project_root(&spec.folder, &spec.environment.config_dir());
@@ -82,7 +82,7 @@ pub fn found(mut spec: SessionSpec) -> Result<SessionSpec> {
     Ok(spec)
 }
 
-/// Why nobody can work in a folder.
+/// Describes why it is impossible to work in a folder.
 fn trouble(folder: &Path, error: Option<ErrorKind>, is_there: bool) -> String {
     let shown = folder.display();
     match error {
@@ -98,7 +98,7 @@ fn trouble(folder: &Path, error: Option<ErrorKind>, is_there: bool) -> String {
     }
 }
 
-/// Where the settings come from.
+/// Returns the sources of the settings.
 #[must_use]
 pub fn sources(spec: &SessionSpec) -> Sources {
     let text = |value: &String| toml::Value::String(value.clone());
@@ -131,7 +131,7 @@ pub fn silence(network: &Network) -> Duration {
     network.idle_timeout.max(first)
 }
 
-/// The connection pool.
+/// Creates the pool of connections.
 pub fn http(network: &Network) -> Http {
     Http::new(HttpOptions {
         connect_timeout: network.connect_timeout,
@@ -140,7 +140,7 @@ pub fn http(network: &Network) -> Http {
     })
 }
 
-/// How to reach the provider `name`: built in, configured, or both.
+/// Returns the profile that says how to reach the provider `name`: built in, configured, or both.
 pub fn profile(provider: &Provider, name: &str) -> Result<Profile, HostError> {
     let known = KNOWN.iter().find(|known| known.name == name);
     let endpoint = provider.endpoints.get(name);
@@ -183,7 +183,7 @@ pub fn profile(provider: &Provider, name: &str) -> Result<Profile, HostError> {
     Ok(profile)
 }
 
-/// What follows the address of a provider in the address of a request.
+/// The paths that follow a provider's address in the address of a request.
 const REQUESTS: &[&str] = &["/chat/completions", "/responses", "/messages", "/models", "/api/chat"];
 
 /// An endpoint as the dialect needs it. People copy addresses with and without the version, and those of
@@ -209,7 +209,7 @@ fn address(wire: Protocol, url: &str) -> String {
     }
 }
 
-/// Whether an address leads nowhere but to this machine.
+/// Reports whether an address leads only to this machine.
 pub fn is_this_machine(url: &str) -> bool {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
@@ -221,14 +221,14 @@ pub fn is_this_machine(url: &str) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// Whether it is a server that people run themselves, on this machine. Its name says how it is spoken
-/// to; where what is sent ends up, only its address says.
+/// Reports whether a provider is a server that users run themselves, on this machine. The provider's name says how
+/// to speak to it; only its address says where the data ends up.
 pub fn is_own_here(profile: &Profile) -> bool {
     profile.local && is_this_machine(&profile.base_url)
 }
 
-/// Whether what is sent to a provider stays on this machine, as far as names and addresses show: a local server
-/// with a vendor's name passes it on to the vendor.
+/// Reports whether data that is sent to a provider stays on this machine, as far as names and addresses show: a
+/// local server with a vendor's name passes the data on to the vendor.
 pub fn stays_here(profile: &Profile) -> bool {
     let is_vendor = KNOWN.iter().any(|known| known.name == profile.name && !known.local);
     !is_vendor && is_this_machine(&profile.base_url)
@@ -261,13 +261,13 @@ fn unknown_provider(provider: &Provider, name: &str) -> HostError {
     ))
 }
 
-/// Whether a provider cannot be asked because its key is missing.
+/// Reports whether a provider cannot be asked because its key is missing.
 pub fn needs_key(provider: &Provider, profile: &Profile) -> bool {
     let is_hosted = KNOWN.iter().any(|known| known.name == profile.name && !known.local);
     is_hosted && !provider.endpoints.contains_key(&profile.name) && profile.key.is_none()
 }
 
-/// What to do about a missing key.
+/// Returns an error that says what to do about a missing key.
 pub fn missing_key(profile: &Profile) -> HostError {
     let name = &profile.name;
     HostError::usage(format!(

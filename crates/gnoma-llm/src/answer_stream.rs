@@ -25,8 +25,8 @@ use crate::{
     textcall::TextCalls,
 };
 
-/// How long more of an answer is waited for after its reason to stop and its tokens have come. Some gateways
-/// send both with every piece.
+/// The time to wait for more of an answer after its reason to stop and its tokens have come. Some gateways send
+/// both with every piece.
 const GRACE: Duration = Duration::from_secs(1);
 /// The same where the tokens are still to come.
 const GRACE_FOR_USAGE: Duration = Duration::from_secs(3);
@@ -40,18 +40,18 @@ const LEAST_LIMIT: u32 = 64;
 /// No window is so small that fewer tokens of a prompt fill it.
 const LEAST_PROMPT: u64 = 1_024;
 
-/// How long an answer may be.
+/// The limits on the length of an answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AnswerLimits {
     /// Most tokens that were asked for.
     pub(crate) most: Option<u32>,
-    /// The model's window.
+    /// The context window of the model, in tokens.
     pub(crate) window: Option<u32>,
 }
 
 impl AnswerLimits {
-    /// Whether an answer that its length ended has not come near the limit that was asked for, so that only the window
-    /// can have ended it.
+    /// Reports whether an answer that was ended by its length has not come near the requested limit, so that only
+    /// the window can have ended it.
     fn are_unused(self, usage: Usage) -> bool {
         let prompt = usage.input + usage.cache_read + usage.cache_write;
         let is_unused = self.most.is_some_and(|most| most >= LEAST_LIMIT) && prompt >= LEAST_PROMPT;
@@ -70,7 +70,7 @@ pub(crate) struct AnswerStream {
     pub(crate) profile: Arc<Profile>,
 }
 
-/// How far an answer is.
+/// The progress of an answer.
 pub(crate) enum AnswerState {
     /// The head of the reply is waited for.
     Asking(BoxFuture<'static, Self>),
@@ -91,7 +91,7 @@ pub(crate) struct Reading {
     answer_calls: Option<AnswerCalls>,
     limits: AnswerLimits,
     usage: Option<Usage>,
-    /// Something of the answer has come.
+    /// True if something of the answer has come.
     has_begun: bool,
     /// More of the answer has come after a reason to stop.
     has_gone_on: bool,
@@ -101,12 +101,12 @@ pub(crate) struct Reading {
     grace: Option<Pin<Box<Sleep>>>,
 }
 
-/// Whether an event is of the answer, and not about its request.
+/// Reports whether an event belongs to the answer, and is not about its request.
 fn is_of_answer(event: &StreamEvent) -> bool {
     !matches!(event, StreamEvent::RateLimits { .. } | StreamEvent::Adapted { .. })
 }
 
-/// Whether an event brings more of what the model wrote.
+/// Reports whether an event brings more of the text that the model wrote.
 fn is_content(event: &StreamEvent) -> bool {
     let is_about = matches!(
         event,
@@ -255,7 +255,8 @@ impl Reading {
         matches!(self.events.back(), Some(StreamEvent::Stop(_)))
     }
 
-    /// Whether the answer, ended by `last` events, was cut because the window is full, and not by its limit.
+    /// Reports whether the answer, ended by `last` events, was cut because the window is full, and not by its
+    /// limit.
     fn has_filled_window(&self, last: &Events) -> bool {
         let is_cut = last.back() == Some(&StreamEvent::Stop(StopReason::MaxTokens));
         let usage = last.iter().rev().find_map(|event| match event {

@@ -27,7 +27,7 @@ const MAX_ALL_CHAINS: usize = 1_024;
 /// Cache breakpoints on messages. Anthropic allows four in all; system and tools take two.
 const MESSAGE_BREAKPOINTS: usize = 2;
 
-/// What one conversation looked like on the wire when it was last sent.
+/// The encoded form of one conversation when it was last sent.
 struct Chain {
     target: ModelRef,
     tools: Arc<[Arc<ToolSpec>]>,
@@ -52,7 +52,7 @@ impl Chain {
         self.target == *target && Arc::ptr_eq(&self.tools, &request.tools)
     }
 
-    /// How many messages this chain has encoded already, from the start.
+    /// Returns the number of messages that this chain has encoded already, from the start.
     fn shared(&self, messages: &[Arc<Message>]) -> usize {
         self.messages
             .iter()
@@ -66,7 +66,7 @@ impl Chain {
         self.messages.first().map(|(first, _)| first)
     }
 
-    /// Whether its conversation is still held by somebody.
+    /// Reports whether the conversation of this chain is still in use.
     fn lives(&self) -> bool {
         self.first().is_some_and(|first| first.strong_count() > 0)
     }

@@ -16,7 +16,7 @@ use crate::dialect::Events;
 const UNIT_MARK: char = '\u{FDD0}';
 /// Stands before a byte that is no UTF-8.
 const BYTE_MARK: char = '\u{FDD1}';
-/// What follows a mark counts from here: a character for private use.
+/// The first of the characters for private use that follow a mark; values are counted from here.
 const BASE: u32 = 0xE000;
 const FIRST_SURROGATE: u16 = 0xD800;
 const REPLACEMENT: char = char::REPLACEMENT_CHARACTER;
@@ -142,7 +142,7 @@ impl DeltaKind {
 }
 
 impl CharacterJoiner {
-    /// Whether a fragment waits for its other half.
+    /// Reports whether a fragment waits for its other half.
     pub(crate) fn is_waiting(&self) -> bool {
         !self.open.is_empty()
     }
@@ -241,7 +241,7 @@ impl JoinedText {
         self.text
     }
 
-    /// Nothing more can join the fragments at the end.
+    /// Decodes the fragments at the end as they are, because nothing more can join them.
     fn settle(&mut self) {
         let (text, rest) = decode(&std::mem::take(&mut self.fragments));
         self.text.push_str(&text);
@@ -320,8 +320,8 @@ impl Fragment {
     }
 }
 
-/// What `bytes` begin with, and its length: a character, or half of a UTF-16 pair written as three bytes.
-/// `None` where more bytes may follow.
+/// Returns the first unit of `bytes` and its length: a character, or half of a UTF-16 pair written as three bytes.
+/// `None` if more bytes may follow.
 fn first_of(bytes: &[u8]) -> Option<(Unit, usize)> {
     match bytes {
         [0xED] | [0xED, 0xA0..=0xBF] => return None,

@@ -46,14 +46,14 @@ struct Endpoint {
     dialect: Box<dyn Dialect>,
     http: Http,
     encoder: Encoder,
-    /// What the server refused in the conversations that it is asked about.
+    /// The request features that the server refused, for the conversations that it is asked about.
     memory: adapt::AdaptationMemory,
 }
 
 /// A question as it goes out.
 struct SentRequest<'a> {
     request: Cow<'a, ModelRequest>,
-    /// Its answer comes as a call.
+    /// True if the answer comes as a tool call.
     as_call: bool,
     names: Arc<NameMap>,
     body: Vec<Bytes>,
@@ -145,7 +145,7 @@ impl Endpoint {
         }
     }
 
-    /// What goes out for `asked`, with what the server wants changed.
+    /// Builds the request that goes out for `asked`, with the changes that the server wants.
     fn sent<'a>(&self, asked: &'a ModelRequest, changes: &[Adaptation]) -> SentRequest<'a> {
         let Shaped { request, as_call } = format::shaped(&self.profile, asked);
         let is_blind = self.profile.blind_models.iter().any(|model| **model == *request.model);
@@ -159,7 +159,7 @@ impl Endpoint {
         SentRequest { request, as_call, names, body: adapt::rewritten(changes, body) }
     }
 
-    /// What a refusal teaches: what is new, and all that is changed from now on.
+    /// Learns from a refusal. Returns the new change, and all changes that apply from now on.
     fn learn(
         &self,
         asked: &ModelRequest,
@@ -196,7 +196,7 @@ impl Endpoint {
         Some((change, all))
     }
 
-    /// What people read of a change.
+    /// Describes a change of requests for people.
     fn note(&self, asked: &ModelRequest, change: &Adaptation, refused: &Refused) -> String {
         let (name, said) = (&self.profile.name, errors::quote(&refused.error.message));
         format!("{name}/{} {} (it answered: {said})", asked.model, change.words())
@@ -268,7 +268,7 @@ impl Endpoint {
     }
 }
 
-/// What the headers tell of rate limits; told where it is nothing, too, as a sign of life.
+/// Returns the event with the headers about rate limits. It is sent even if there are none, as a sign of life.
 fn rate_limits(reply: &Reply) -> StreamEvent {
     let headers: Vec<_> = reply
         .headers()

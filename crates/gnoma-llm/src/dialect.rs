@@ -38,19 +38,19 @@ pub trait Decode: Send {
     /// When the end came too early.
     fn finish(&mut self, out: &mut Events) -> Result<(), ProviderError>;
 
-    /// What the server has said of the end of an answer that is not marked as ended yet. More may come:
+    /// Returns what the server has said about the end of an answer that is not marked as ended yet. More may come:
     /// tokens, and on some wires more of the answer.
     fn ending(&self) -> Option<Ending> {
         None
     }
 }
 
-/// What a server has said of the end of an answer.
+/// The information that a server has given about the end of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ending {
-    /// Why the answer ends.
+    /// The reason why the answer ends.
     pub reason: StopReason,
-    /// How many tokens it took has come too.
+    /// True if the number of tokens that the answer took has come too.
     pub has_usage: bool,
 }
 
@@ -64,12 +64,12 @@ pub(crate) fn sign(slot: Slot, signature: Text<'_>, out: &mut Events) {
     }
 }
 
-/// What surrounds a message when it is encoded.
+/// The context of a message when it is encoded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MessageCx<'a> {
     /// Tool names on this wire.
     pub names: &'a NameMap,
-    /// Who is asked. Opaque parts of other models' messages stay at home.
+    /// The model that is asked. Opaque parts of other models' messages are not sent to it.
     pub target: &'a ModelRef,
     /// Role of the message before, if any.
     pub before: Option<Role>,
@@ -78,7 +78,7 @@ pub(crate) struct MessageCx<'a> {
 }
 
 impl MessageCx<'_> {
-    /// Whether the model that is asked wrote `message` itself.
+    /// Reports whether the model that is asked wrote `message` itself.
     pub(crate) fn own(&self, message: &Message) -> bool {
         message.origin() == Some(self.target)
     }
@@ -115,7 +115,7 @@ pub(crate) trait Dialect: Send + Sync {
     /// Called once per message: the result is kept.
     fn message(&self, message: &Message, cx: MessageCx<'_>) -> Vec<u8>;
 
-    /// Whether [`MessageCx::breakpoint`] makes a difference here.
+    /// Reports whether [`MessageCx::breakpoint`] makes a difference in this dialect.
     fn has_breakpoints(&self) -> bool {
         false
     }

@@ -8,10 +8,10 @@ use gnoma_core::{ProviderError, StopReason, StreamEvent};
 
 use crate::{Profile, dialect::Events, errors};
 
-/// What the reason for the end of an answer means.
+/// The meaning of a server's reason for the end of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum EndReason {
-    /// The model stopped.
+    /// The model stopped for this reason.
     Stop(StopReason),
     /// The model's window was full before the answer was complete.
     WindowFull,

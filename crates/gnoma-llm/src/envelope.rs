@@ -9,7 +9,7 @@ pub(crate) struct Envelope {
     pub(crate) has_items: bool,
 }
 
-/// What follows the list of messages, which is the last field of every body.
+/// The bytes that follow the list of messages, which is the last field of every body.
 pub(crate) const TAIL: &[u8] = b"]}";
 
 impl Envelope {

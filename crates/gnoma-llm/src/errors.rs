@@ -96,9 +96,9 @@ pub(crate) fn broken_record(
     ProviderError { kind, ..protocol(profile, text) }
 }
 
-/// What providers call a request that they refuse.
+/// The error types by which providers mark a request that they refuse.
 const REFUSALS: &[&str] = &["invalid_request", "invalid_argument", "bad_request"];
-/// What they say of one, where nothing of an answer has come.
+/// Words in messages of providers about a refused request, if nothing of an answer has come.
 const REFUSING_WORDS: &[&str] = &[
     "invalid",
     "unsupported",
@@ -191,7 +191,7 @@ pub(crate) fn no_list(profile: &Profile, body: &[u8]) -> Option<ProviderError> {
     Some(misframed(profile, why, body))
 }
 
-/// Whether a reason to stop says that the model's window is full.
+/// Reports whether a reason to stop says that the model's window is full.
 pub(crate) fn is_window_word(reason: &str) -> bool {
     matches!(
         reason,

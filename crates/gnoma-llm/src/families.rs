@@ -7,13 +7,13 @@
 
 use gnoma_core::Effort;
 
-/// When a temperature may be set.
+/// The condition under which a temperature may be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Temperature {
     Always,
     /// Unless an effort is asked for.
     WithoutEffort,
-    /// When the model is told not to think, and not when nothing is said.
+    /// Only when the model is told not to think, and not when nothing is said about thinking.
     WithoutThinking,
     Never,
 }
@@ -21,9 +21,9 @@ enum Temperature {
 /// Models that take the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Family {
-    /// How their names begin.
+    /// The prefix of the models' names.
     begins: &'static str,
-    /// What their names hold besides.
+    /// The text that the models' names contain besides the prefix.
     holds: &'static str,
     reasons: bool,
     /// Their words for no, low, medium and high effort; nothing is said where there is none.
@@ -43,12 +43,12 @@ impl Family {
         }
     }
 
-    /// Whether there may be reasoning to ask for.
+    /// Reports whether the models may have reasoning that can be asked for.
     pub(crate) fn reasons(&self) -> bool {
         self.reasons
     }
 
-    /// Whether a temperature may stand beside `effort`.
+    /// Reports whether a temperature may be set together with `effort`.
     pub(crate) fn samples(&self, effort: Option<Effort>) -> bool {
         match self.temperature {
             Temperature::Always => true,

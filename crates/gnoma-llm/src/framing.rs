@@ -20,9 +20,9 @@ pub type FramingError = String;
 /// A record as text; fragments of characters in it are marked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// SSE event name.
+    /// The name of the SSE event.
     pub event: Cow<'a, str>,
-    /// The record's text.
+    /// The text of the record.
     pub data: Cow<'a, str>,
     /// The body is JSON, not SSE.
     pub whole: bool,
@@ -111,19 +111,19 @@ impl Framer {
         }
     }
 
-    /// Whether a record so far held a fragment of a character.
+    /// Reports whether a record so far held a fragment of a character.
     #[must_use]
     pub fn has_fragments(&self) -> bool {
         self.has_fragments
     }
 
-    /// Whether anything arrived at all.
+    /// Reports whether anything arrived at all.
     #[must_use]
     pub fn received(&self) -> bool {
         self.received
     }
 
-    /// Whether the end of the connection cuts a JSON object in two.
+    /// Reports whether the end of the connection cuts a JSON object in two.
     #[must_use]
     pub fn is_cut(&self) -> bool {
         matches!(&self.form, Some(FramingForm::Objects(splitter)) if !splitter.is_between())
@@ -137,7 +137,7 @@ fn without_blank(bytes: &[u8]) -> &[u8] {
     bytes.get(start..).unwrap_or_default()
 }
 
-/// What begins with `first`.
+/// Returns the framing of an answer that begins with `first`.
 fn form(first: u8) -> Result<FramingForm, FramingError> {
     match first {
         b'{' | b'[' => Ok(FramingForm::Objects(Splitter::default())),

@@ -34,7 +34,7 @@ impl Text<'_> {
         self.0.into_owned()
     }
 
-    /// [`filled`](Self::filled), owned.
+    /// Returns the owned text of [`filled`](Self::filled).
     pub(crate) fn into_filled(self) -> Option<String> {
         (!self.is_empty()).then(|| self.into_string())
     }

@@ -10,7 +10,7 @@ use gnoma_core::ToolSpec;
 /// Longest function name that every wire takes.
 const MAX_NAME_BYTES: usize = 64;
 
-/// What OpenAI's models write before the name of a tool now and then.
+/// The prefix that OpenAI's models occasionally write before the name of a tool.
 const NAMESPACE: &str = "functions.";
 
 /// Our names and theirs, both ways, for one set of tools.
@@ -53,7 +53,7 @@ impl NameMap {
         self.to_ours.get(name).map_or(name, String::as_str)
     }
 
-    /// Whether `name`, in either spelling, is one of the tools on offer.
+    /// Reports whether `name`, in either spelling, is one of the tools on offer.
     pub(crate) fn knows(&self, name: &str) -> bool {
         self.to_ours.contains_key(name) || self.to_wire.contains_key(name)
     }

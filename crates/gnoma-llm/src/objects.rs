@@ -9,12 +9,12 @@ use memchr::memchr2;
 /// Largest object we hold.
 pub(crate) const MAX_OBJECT_BYTES: usize = 64 << 20;
 
-/// What stands in the stream where an object should.
+/// The error in a stream at a place where an object should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SplitError {
     /// An object longer than [`MAX_OBJECT_BYTES`].
     TooLong,
-    /// Something that starts no object.
+    /// A byte that starts no object.
     Unexpected(u8),
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct Splitter {
     buffer: Vec<u8>,
     /// Start of the object being read, or of what has not been looked at.
     start: usize,
-    /// What has been looked at.
+    /// The number of bytes of the buffer that have been scanned.
     scanned: usize,
     depth: usize,
     /// Inside of the list around the objects.
@@ -61,7 +61,7 @@ impl Splitter {
         if held > MAX_OBJECT_BYTES { Err(SplitError::TooLong) } else { Ok(None) }
     }
 
-    /// Whether the stream may end here.
+    /// Reports whether the stream may end here.
     pub(crate) fn is_between(&self) -> bool {
         self.depth == 0 && !self.in_list
     }

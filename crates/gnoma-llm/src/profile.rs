@@ -10,21 +10,21 @@ use crate::families::{self, Family};
 /// The wire an endpoint speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Protocol {
-    /// Mistral chat completions.
+    /// The chat completions protocol of Mistral.
     Mistral,
-    /// Anthropic Messages.
+    /// The Messages protocol of Anthropic.
     Anthropic,
     /// OpenAI Chat Completions, and everything compatible with it.
     OpenAi,
-    /// OpenAI Responses.
+    /// The Responses protocol of OpenAI.
     Responses,
-    /// Google Gemini `generateContent`.
+    /// The `generateContent` protocol of Google Gemini.
     Google,
-    /// Ollama's own `/api/chat`.
+    /// The `/api/chat` protocol of Ollama itself.
     Ollama,
 }
 
-/// Which field carries the output limit.
+/// The field that carries the output limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MaxTokensField {
     /// `max_tokens`, understood by nearly every compatible server.
@@ -33,10 +33,10 @@ pub enum MaxTokensField {
     MaxCompletionTokens,
 }
 
-/// How a chat server is told how hard to think.
+/// The way in which a chat server is told how hard to think.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EffortField {
-    /// It cannot be told.
+    /// The server cannot be told.
     None,
     /// `reasoning_effort: "low"`, in words that depend on the model.
     Words(&'static [Family]),
@@ -51,14 +51,14 @@ pub enum EffortField {
     Template,
 }
 
-/// Whether a chat server has a field for the form of an answer.
+/// The support of a chat server for a field with the form of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FormatField {
-    /// It has none, or none for streamed answers.
+    /// The server has no such field, or none for streamed answers.
     None,
-    /// It has one, and a model that is held to it can call nothing.
+    /// The server has such a field, and a model that is held to a form can call no tools.
     Alone,
-    /// It has one, and tools may stand beside it.
+    /// The server has such a field, and tools may be offered beside it.
     Beside,
 }
 
@@ -68,13 +68,13 @@ pub enum FormatField {
 pub struct Quirks {
     /// The output limit's field.
     pub max_tokens: MaxTokensField,
-    /// Whether `stream_options: {include_usage: true}` may be asked.
+    /// True if `stream_options: {include_usage: true}` may be sent.
     pub stream_usage: bool,
-    /// How effort is asked for.
+    /// The way in which effort is asked for.
     pub effort: EffortField,
-    /// How the form of an answer is asked for.
+    /// The way in which the form of an answer is asked for.
     pub format: FormatField,
-    /// Whether it takes pictures.
+    /// True if the server takes pictures.
     pub images: bool,
     /// Longest call id it takes, in bytes.
     pub max_call_id: usize,
@@ -85,7 +85,7 @@ pub struct Quirks {
 }
 
 impl Quirks {
-    /// What an unknown compatible server is assumed to take.
+    /// The quirks that an unknown compatible server is assumed to have.
     pub const COMPATIBLE: Self = Self {
         max_tokens: MaxTokensField::MaxTokens,
         stream_usage: true,
@@ -108,8 +108,8 @@ impl Quirks {
     /// Servers that run a model's own chat template.
     const TEMPLATED: Self = Self { effort: EffortField::Template, ..Self::COMPATIBLE };
 
-    /// What `model` takes where effort is told in words. Who speaks OpenAI's protocols with other models
-    /// is taken to know OpenAI's words.
+    /// Returns the family of `model`, which says what the model takes if effort is told in words. A server that
+    /// speaks OpenAI's protocols with other models is assumed to know OpenAI's words.
     pub(crate) fn family(&self, model: &str) -> &'static Family {
         let list = match self.effort {
             EffortField::Words(list) => list,
@@ -125,17 +125,17 @@ impl Quirks {
 /// A provider gnoma knows by name.
 #[derive(Clone, Copy, Debug)]
 pub struct KnownProvider {
-    /// Its name in configuration.
+    /// The name of the provider in configuration.
     pub name: &'static str,
-    /// What it speaks.
+    /// The protocol that the provider speaks.
     pub protocol: Protocol,
-    /// Where it is.
+    /// The base URL of the provider.
     pub base_url: &'static str,
-    /// It runs on the user's machine: no key, and worth looking for.
+    /// True if the provider runs on the user's machine: it needs no key, and gnoma looks for it.
     pub local: bool,
     /// The model used when none is named; empty for servers that are asked what they have.
     pub default_model: &'static str,
-    /// Its differences from plain chat completions.
+    /// The differences of the provider from plain chat completions.
     pub quirks: Quirks,
 }
 
@@ -265,12 +265,12 @@ pub const KNOWN: &[KnownProvider] = &[
     },
 ];
 
-/// How to reach one provider.
+/// The information needed to reach one provider.
 #[derive(Clone, Debug)]
 pub struct Profile {
     /// Name as configured; in errors, events and messages' origins.
     pub name: String,
-    /// What it speaks.
+    /// The protocol that the provider speaks.
     pub protocol: Protocol,
     /// Address up to, not including, the protocol's own path; without a slash at the end. A query
     /// (Azure's `api-version`) is kept behind the path.
@@ -281,16 +281,16 @@ pub struct Profile {
     pub key_variable: String,
     /// That variable is set aside by `provider.ignored_variables`.
     pub ignores_key_variable: bool,
-    /// What the key came from, as a person finds it: a variable, or a setting and its place. Without a key, the setting
-    /// that names a variable which is not set. `None` where nobody told.
+    /// The source of the key, as a person finds it: a variable, or a setting and its place. Without a key, the
+    /// setting that names a variable which is not set. `None` if the source is not known.
     pub key_source: Option<String>,
     /// The same of the address; `None` where it is the vendor's own.
     pub address_source: Option<String>,
     /// Models that are sent no pictures.
     pub blind_models: Vec<String>,
-    /// It runs on the user's machine.
+    /// True if the provider runs on the user's machine.
     pub local: bool,
-    /// Its differences from plain chat completions.
+    /// The differences of the provider from plain chat completions.
     pub quirks: Quirks,
 }
 
@@ -315,8 +315,8 @@ impl Profile {
         }
     }
 
-    /// Whether both lead to the same provider with the same credentials, so that one connection serves
-    /// for both.
+    /// Reports whether both profiles lead to the same provider with the same credentials, so that one connection
+    /// serves for both.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         let Self { name, protocol, base_url, key, key_variable, local, quirks, .. } = self;
@@ -351,20 +351,21 @@ impl Profile {
         }
     }
 
-    /// What a person checks where the key is wrong: what it came from, or else where it may stand.
+    /// Returns the place that a person checks if the key is wrong: where it came from, or else where it may stand.
     pub(crate) fn key_place(&self) -> String {
         self.key_source.clone().unwrap_or_else(|| {
             format!("{} or `provider.api_keys.{}`", self.key_variable, self.name)
         })
     }
 
-    /// What a person changes where the address is wrong.
+    /// Returns the place that a person changes if the address is wrong.
     pub(crate) fn address_place(&self) -> String {
         let setting = || format!("`provider.endpoints.{}`", self.name);
         self.address_source.clone().unwrap_or_else(setting)
     }
 
-    /// What a person checks where something else than the server may have answered. Nobody has set a vendor's own address.
+    /// Describes the address for a person to check if something other than the server may have answered. A vendor's
+    /// own address is not a setting, so the text then names other causes.
     pub(crate) fn describe_address(&self) -> String {
         let (name, url) = (&self.name, &self.base_url);
         match &self.address_source {
@@ -379,7 +380,7 @@ impl Profile {
         }
     }
 
-    /// What follows the address in that of a request.
+    /// Returns the path that follows the base address in the address of a request.
     pub(crate) fn request_path(&self) -> &'static str {
         match self.protocol {
             Protocol::Mistral | Protocol::OpenAi => "/chat/completions",
@@ -404,19 +405,19 @@ impl Profile {
         }
     }
 
-    /// Whether the address is the vendor's own, which nobody has set.
+    /// Reports whether the address is the vendor's own and was not set by a person.
     pub(crate) fn has_vendor_address(&self) -> bool {
         self.address_source.is_none() && !self.is_own_server()
     }
 
-    /// Whether it is a server of people's own, and not a vendor's: on their machine, or at an address that
-    /// they have set for a name that gnoma does not know.
+    /// Reports whether the provider is a server of people's own, and not a vendor's: on their machine, or at an
+    /// address that they have set for a name that gnoma does not know.
     pub(crate) fn is_own_server(&self) -> bool {
         self.local || KNOWN.iter().all(|known| known.name != self.name)
     }
 
-    /// Whether calls that the model writes as text are read. Small models on machines of one's own
-    /// need it; a text of a hosted model that quotes a call must not become one.
+    /// Reports whether calls that the model writes as text are read. Small models on a person's own machines need
+    /// it; a text of a hosted model that quotes a call must not become one.
     #[must_use]
     pub fn reads_text_calls(&self) -> bool {
         self.quirks.text_calls && (self.local || is_private(host(&self.base_url)))
@@ -462,7 +463,7 @@ fn host(url: &str) -> &str {
     }
 }
 
-/// Whether a host is this machine or one beside it.
+/// Reports whether a host is this machine or one on its private network.
 fn is_private(host: &str) -> bool {
     match host.parse::<IpAddr>() {
         Ok(IpAddr::V4(address)) => address.is_loopback() || address.is_private(),

@@ -13,12 +13,12 @@ pub(crate) const MAX_EVENT_BYTES: usize = 32 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooLong;
 
-/// One event.
+/// One server-sent event of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SseEvent<'a> {
-    /// Its name; empty when it has none.
+    /// The name of the event; empty when it has none.
     pub event: &'a [u8],
-    /// Its data lines, joined by LF.
+    /// The data lines of the event, joined by LF.
     pub data: &'a [u8],
 }
 

@@ -4,7 +4,7 @@ use gnoma_core::Effort;
 
 use crate::{Profile, Protocol, anthropic, google, profile::EffortField};
 
-/// Whether a model thinks whatever it is told, as far as is known of it.
+/// Reports whether a model thinks regardless of what it is told, as far as is known about it.
 #[must_use]
 pub fn always_thinks(profile: &Profile, model: &str) -> bool {
     match profile.protocol {
@@ -23,7 +23,7 @@ pub fn always_thinks(profile: &Profile, model: &str) -> bool {
     }
 }
 
-/// Whether the word for no effort is one for some.
+/// Reports whether the word that asks the model for no effort still asks for some.
 fn is_worded(profile: &Profile, model: &str) -> bool {
     let word = profile.quirks.family(model).word(Effort::None);
     word.is_some_and(|word| word != "none")

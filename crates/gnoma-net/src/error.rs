@@ -23,7 +23,7 @@ const PROXY_WORDS: &[(&str, &str)] = &[
     ("tunnel error: proxy authorization required", "the proxy wants a name and a password"),
     ("tunnel error: unexpected end of file", "the proxy closed the connection"),
 ];
-/// Why an exchange failed.
+/// The reason why an exchange failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NetErrorKind {
     /// The address is no URL we can use, or a header is not sendable.
@@ -38,20 +38,20 @@ pub enum NetErrorKind {
     Authorities,
     /// Connected, then silent for too long, or the connection took too long.
     Timeout,
-    /// The connection broke.
+    /// The connection broke during the exchange.
     Broken,
     /// TLS was wanted of a server that speaks none.
     NoTls,
-    /// What answered does not speak HTTP; it may want TLS.
+    /// The server that answered does not speak HTTP; it may require TLS.
     NoHttp,
 }
 
 /// A failed exchange. The text names the address without its query.
 #[derive(Clone, Debug)]
 pub struct NetError {
-    /// What kind.
+    /// The kind of the failure.
     pub kind: NetErrorKind,
-    /// What is wrong with the server's certificate, where that is the reason.
+    /// The fault of the server's certificate, if that is the reason.
     pub certificate_fault: Option<CertificateFault>,
     pub(crate) message: String,
 }
@@ -70,7 +70,7 @@ impl fmt::Display for NetError {
 
 impl std::error::Error for NetError {}
 
-/// What the HTTP library's error means, of a request that took that proxy.
+/// Converts the HTTP library's error into one that names its cause. `proxy` is the proxy that the request took.
 pub(crate) fn explain(error: &reqwest::Error, proxy: Option<String>) -> NetError {
     // A connection that takes too long to be made is none.
     let kind = if error.is_connect() {
@@ -117,7 +117,7 @@ pub(crate) fn explain(error: &reqwest::Error, proxy: Option<String>) -> NetError
     NetError { kind, certificate_fault, message }
 }
 
-/// What has failed.
+/// Returns a description of what has failed.
 fn what(kind: NetErrorKind) -> &'static str {
     match kind {
         NetErrorKind::Timeout => "no answer in time",
@@ -149,7 +149,7 @@ fn in_words(cause: &str) -> String {
     cause.to_owned()
 }
 
-/// What is wrong with a server's certificate, where that is why an exchange failed. Errors of streams wrap each
+/// Returns the fault of a server's certificate, if that is why an exchange failed. Errors of streams wrap each
 /// other, and their sources leave out what they wrap.
 fn certificate_error(
     error: &(dyn std::error::Error + 'static),

@@ -12,9 +12,9 @@ use miniz_oxide::{
 const MAX_HEAD_BYTES: usize = 70_000;
 /// Most that is unpacked at a time.
 const PIECE_BYTES: usize = 16 << 10;
-/// What stands after the content: its checksum and its length.
+/// The length of the trailer after the content, which holds its checksum and its length, in bytes.
 const TRAILER_BYTES: usize = 8;
-/// How a stream begins: gzip, with deflate.
+/// The bytes with which a stream begins: gzip, with deflate.
 const MAGIC: [u8; 3] = [0x1f, 0x8b, 8];
 /// Flags of the head (RFC 1952): what stands before the content.
 const HAS_CRC: u8 = 2;
@@ -29,13 +29,13 @@ pub struct Damaged;
 /// Unpacks a stream as it comes: one member, or several one after the other.
 #[derive(Default)]
 pub(crate) struct Gunzip {
-    /// What has come of the head of the next member.
+    /// The bytes of the next member's head that have arrived.
     head: Vec<u8>,
-    /// None between members.
+    /// The member that is being unpacked; `None` between members.
     member: Option<Member>,
-    /// What has come and is not unpacked yet.
+    /// The bytes that have arrived and are not unpacked yet.
     unread: Bytes,
-    /// Where it is unpacked to.
+    /// The buffer that data is unpacked to.
     piece: Vec<u8>,
 }
 
@@ -45,7 +45,7 @@ struct Member {
     /// Checksum and length of what is unpacked.
     sum: Hasher,
     bytes: u32,
-    /// Its content is over; what comes is the trailer.
+    /// `true` if the content of the member is over, so that the next bytes are its trailer.
     is_over: bool,
     trailer: Vec<u8>,
 }
@@ -122,7 +122,7 @@ impl Gunzip {
         }
     }
 
-    /// Whether the stream may end here: between members, or before the first.
+    /// Reports whether the stream may end here: between members, or before the first.
     pub(crate) fn may_end(&self) -> bool {
         self.member.is_none() && self.head.is_empty()
     }

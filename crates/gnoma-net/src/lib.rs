@@ -47,7 +47,7 @@ pub use crate::{
     trust::CertificateFault,
 };
 
-/// How connections are made.
+/// The options for making connections.
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
     /// Longest wait for a connection.
@@ -66,10 +66,10 @@ impl Default for HttpOptions {
     }
 }
 
-/// One request.
+/// A request to a server.
 #[derive(Debug)]
 pub struct HttpRequest {
-    /// Where to.
+    /// The address that the request goes to.
     pub url: String,
     /// Header names and values; values may be keys.
     pub headers: Vec<(Cow<'static, str>, Secret<String>)>,
@@ -79,7 +79,7 @@ pub struct HttpRequest {
 
 /// The answer's head, and its body as a stream.
 pub struct Reply {
-    /// HTTP status.
+    /// The HTTP status of the answer.
     pub status: u16,
     headers: reqwest::header::HeaderMap,
     body: ByteStream,
@@ -152,7 +152,8 @@ type Client = Mutex<Option<Built>>;
 
 struct Built {
     client: reqwest::Client,
-    /// Why the certificate authorities of one's own are not among those it trusts. No concern of plain HTTP.
+    /// The reason why the person's own certificate authorities are not among those that the client trusts. Does not
+    /// concern plain HTTP.
     untrusting: Option<NetError>,
 }
 
@@ -160,7 +161,7 @@ struct Built {
 struct Clients {
     /// For this machine. A proxy that the environment names is for the world outside.
     direct: Client,
-    /// For everything else.
+    /// The client for all other addresses.
     outside: Client,
 }
 
@@ -171,7 +172,7 @@ impl fmt::Debug for Http {
 }
 
 impl Http {
-    /// A new pool.
+    /// Makes a new pool of connections.
     #[must_use]
     pub fn new(options: HttpOptions) -> Self {
         Self { options, clients: Arc::default() }

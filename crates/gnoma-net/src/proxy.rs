@@ -24,7 +24,7 @@ pub fn unusable_proxies<'a>(read: impl Fn(&str) -> Option<&'a str>) -> Vec<Strin
     unusable.map(describe).collect()
 }
 
-/// Whether the HTTP library can use it.
+/// Reports whether the HTTP library can use `value` as a proxy.
 fn is_proxy(value: &str) -> bool {
     let matcher = Matcher::builder().all(value.to_owned()).build();
     let Ok(anywhere) = "http://example.com/".parse() else { return true };

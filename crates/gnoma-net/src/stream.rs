@@ -28,7 +28,7 @@ pub struct ByteStream {
     gathered: Gathered,
     /// The others had their turn since the last chunk came.
     has_yielded: bool,
-    /// What came after the chunks that are gathered.
+    /// The end or error of the stream that came after the gathered chunks.
     end: Option<Option<Result<Bytes, NetError>>>,
 }
 
@@ -91,7 +91,7 @@ impl ByteStream {
         Self { gunzip: Some(Gunzip::default()), ..self }
     }
 
-    /// What comes next; where it is compressed, first what has come already.
+    /// Polls for the next piece; where the stream is compressed, first unpacks what has already arrived.
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, NetError>>> {
         loop {
             match self.gunzip.as_mut().map(Gunzip::unpack) {

@@ -23,7 +23,7 @@ use rustls::{
 /// The library's name for the refusal of an authority in the place of a server; it has no other sign.
 const IS_AUTHORITY: &str = "CaUsedAsEndEntity";
 
-/// Checks servers' certificates.
+/// The check of servers' certificates.
 #[derive(Debug)]
 pub(crate) struct ServerTrust {
     library: Arc<WebPkiServerVerifier>,
@@ -97,7 +97,8 @@ impl ServerCertVerifier for ServerTrust {
     }
 }
 
-/// Whether all that is wrong with a certificate is who signed it: itself, or an authority that nobody trusts.
+/// Reports whether the only fault of a certificate is its signer: the certificate itself, or an authority that is
+/// not trusted.
 fn is_of_issuer(error: &Error) -> bool {
     match error {
         Error::InvalidCertificate(CertificateError::UnknownIssuer) => true,
@@ -108,14 +109,14 @@ fn is_of_issuer(error: &Error) -> bool {
     }
 }
 
-/// What is wrong with a server's certificate.
+/// The fault of a server's certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CertificateFault {
-    /// It is for another host, or names none.
+    /// The certificate is for another host, or names none.
     Host,
-    /// It has expired, or is not valid yet.
+    /// The certificate has expired, or is not valid yet.
     Dates,
-    /// Nobody trusted signed it, or something else.
+    /// The certificate is not signed by a trusted authority, or has another fault.
     Issuer,
 }
 
@@ -134,7 +135,7 @@ impl CertificateFault {
     }
 }
 
-/// What is wrong with a certificate, for people.
+/// Returns a description of a certificate's fault, for people.
 pub(crate) fn describe(error: &CertificateError) -> String {
     match error {
         CertificateError::UnknownIssuer => {

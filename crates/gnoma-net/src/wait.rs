@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp, fmt::rfc2822::DateTimeParser};
 const UNITS: [(&str, f64); 5] =
     [("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3600.0), ("d", 86_400.0)];
 
-/// What stands before the wait in a message.
+/// The words that stand before the wait in a message.
 const BEFORE: [&str; 3] = ["try again in ", "retry in ", "retry after "];
 
 /// Reads a duration such as `17s`, `1.5s`, `250ms` or `7m12.5s`; `None` for none, and for no time at all.
@@ -53,7 +53,8 @@ const ASKING: [(&str, NumberUnit); 8] = [
     ("x-ratelimit-reset-after", NumberUnit::Seconds),
     ("ratelimit-reset-after", NumberUnit::Seconds),
 ];
-/// What the headers of a limit are called after its name or before it: what is left, and when it is whole again.
+/// The words in the headers of a limit, after its name or before it, for what is left and for when it is whole
+/// again.
 const REMAINING: &str = "remaining";
 const RESET: &str = "reset";
 
@@ -64,7 +65,7 @@ const FIRST_MOMENT_MS: f64 = 1e11;
 const FIRST_MOMENT_US: f64 = 1e14;
 const FIRST_MOMENT_NS: f64 = 1e17;
 
-/// What a number without a unit counts.
+/// The unit of a number that is written without one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NumberUnit {
     Seconds,

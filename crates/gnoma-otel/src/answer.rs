@@ -14,13 +14,13 @@ const MAX_MESSAGE_CHARS: usize = 200;
 /// The result of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CollectorAnswer {
-    /// It was taken, but for so many items; the reason may be empty.
+    /// The collector took the request except for so many items; the reason may be empty.
     Accepted { rejected: u64, why: String },
-    /// Nothing was taken, and the same request may be sent again, after this wait if it is given.
+    /// The collector took nothing; the same request may be sent again, after this wait if one is given.
     Later(String, Option<Duration>),
     /// The request has too many bytes.
     TooLarge,
-    /// Nothing was taken, and never will be.
+    /// The collector took nothing and never will.
     Refused(String),
 }
 

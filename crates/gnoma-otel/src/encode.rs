@@ -60,7 +60,7 @@ const EVENT_ATTRIBUTES: Field = Field(3, "attributes");
 // Status
 const STATUS_MESSAGE: Field = Field(2, "message");
 const STATUS_CODE: Field = Field(3, "code");
-/// `Status.StatusCode.STATUS_CODE_ERROR`
+/// The value of `Status.StatusCode.STATUS_CODE_ERROR`.
 const STATUS_ERROR: u8 = 2;
 // Metric
 const METRIC_NAME: Field = Field(1, "name");
@@ -72,7 +72,7 @@ const METRIC_HISTOGRAM: Field = Field(9, "histogram");
 const DATA_POINTS: Field = Field(1, "dataPoints");
 const TEMPORALITY: Field = Field(2, "aggregationTemporality");
 const IS_MONOTONIC: Field = Field(3, "isMonotonic");
-/// `AggregationTemporality.AGGREGATION_TEMPORALITY_CUMULATIVE`
+/// The value of `AggregationTemporality.AGGREGATION_TEMPORALITY_CUMULATIVE`.
 const CUMULATIVE: u8 = 2;
 // NumberDataPoint, HistogramDataPoint
 const POINT_START: Field = Field(2, "startTimeUnixNano");

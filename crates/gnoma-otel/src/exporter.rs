@@ -34,14 +34,14 @@ const FLUSH_PATIENCE: Duration = Duration::from_secs(1);
 const SPAN_INTERVAL: Duration = Duration::from_secs(5);
 /// Time between two reports of metrics.
 const METRIC_INTERVAL: Duration = Duration::from_secs(60);
-/// How often a request is sent if the collector has no time for it.
+/// The most times that a request is sent while the collector has no time for it.
 const MAX_ATTEMPTS: u32 = 5;
 /// The wait before the second attempt; it doubles with each.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 /// Most bytes that are read of an answer.
 const MAX_ANSWER_BYTES: usize = 1 << 16;
 
-/// What is wrong with a collector that takes a request and says nothing.
+/// The complaint about a collector that takes a request and says nothing.
 const SILENT: &str = "it does not answer";
 
 /// Takes sentences for people; must not wait.
@@ -59,7 +59,7 @@ struct Sender {
     http: Http,
     queue: Mutex<SpanQueue>,
     metrics: Mutex<Metrics>,
-    /// When metrics began to be counted, in nanoseconds since 1970.
+    /// The time at which counting of metrics began, in nanoseconds since 1970.
     since_ns: u64,
     now_ns: fn() -> u64,
     is_full: Notify,

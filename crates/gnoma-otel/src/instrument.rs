@@ -16,9 +16,9 @@ pub enum Instrument {
     OperationDuration,
     /// Cost of model calls, recorded in micro-dollars and sent in dollars.
     CostUsd,
-    /// Turns.
+    /// Turns of the conversation.
     Turns,
-    /// Questions to people.
+    /// Questions put to people.
     Questions,
     /// Failovers from one model to another.
     Failovers,
@@ -38,7 +38,8 @@ pub(crate) enum InstrumentForm {
 }
 
 impl Instrument {
-    /// Its name, its unit, what it is, and its form. The bounds are those that the GenAI conventions name.
+    /// Returns the name, the unit, the description and the form of the instrument. The bounds are those that the
+    /// GenAI conventions name.
     pub(crate) fn describe(self) -> (&'static str, &'static str, &'static str, InstrumentForm) {
         use InstrumentForm::{Count, Histogram, Millionths};
         const TOKENS: &[f64] = &[
@@ -93,7 +94,7 @@ impl Instrument {
 pub(crate) struct Series {
     pub(crate) instrument: Instrument,
     pub(crate) attributes: Vec<Attribute>,
-    /// How many values were recorded.
+    /// The number of values recorded.
     pub(crate) count: u64,
     /// Their sum: whole for counts, and exact for numbers below 2^53 in histograms.
     pub(crate) total: u64,
@@ -140,7 +141,7 @@ impl Metrics {
         std::mem::take(&mut self.has_changed).then(|| self.series.clone())
     }
 
-    /// What was taken was not sent.
+    /// Marks the metrics as changed again, because those that were taken could not be sent.
     pub(crate) fn not_sent(&mut self) {
         self.has_changed = true;
     }

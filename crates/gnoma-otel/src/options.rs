@@ -20,13 +20,13 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Most attributes of the resource that variables add.
 const MAX_RESOURCE_ATTRIBUTES: usize = 64;
 
-/// How messages are written.
+/// The format in which messages are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
-    /// Binary.
+    /// Binary messages, as Protobuf.
     #[default]
     Protobuf,
-    /// Text.
+    /// Text messages, as JSON.
     Json,
 }
 
@@ -52,35 +52,35 @@ impl Format {
 /// A header of requests; values may be keys.
 type Header = (String, Secret<String>);
 
-/// What the settings say; variables win over it.
+/// The telemetry options from the settings; environment variables take precedence over them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExportSettings {
     /// The address of the collector, below which signals have their paths.
     pub endpoint: Option<String>,
-    /// How messages are written.
+    /// The format in which messages are written.
     pub format: Format,
     /// Sent with each request.
     pub headers: Vec<Header>,
 }
 
-/// Where telemetry goes.
+/// The destination of telemetry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExportOptions {
     /// Address for spans; `None` if none are sent.
     pub traces_url: Option<String>,
     /// Address for metrics; `None` if none are sent.
     pub metrics_url: Option<String>,
-    /// How messages are written.
+    /// The format in which messages are written.
     pub format: Format,
     /// Sent with each request.
     pub headers: Vec<Header>,
     /// Longest wait for an answer.
     pub timeout: Duration,
-    /// Who sends.
+    /// The attributes that describe the sender.
     pub resource: Vec<Attribute>,
 }
 
-/// Why telemetry cannot be sent.
+/// The reason why telemetry cannot be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OptionError {
     /// An address is not one of HTTP; where it was written, and the address.

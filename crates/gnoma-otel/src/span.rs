@@ -46,11 +46,11 @@ fn write_hex(bytes: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
 /// A span that others can be below, also in other processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpanContext {
-    /// Its trace.
+    /// The id of the trace that the span belongs to.
     pub trace: TraceId,
-    /// The span.
+    /// The id of the span.
     pub span: SpanId,
-    /// Whether the trace is recorded.
+    /// `true` if the trace is recorded.
     pub is_sampled: bool,
 }
 
@@ -103,13 +103,13 @@ fn parse_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
 /// The value of an attribute.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AttributeValue {
-    /// A text.
+    /// A value of text.
     Text(String),
-    /// A whole number.
+    /// A signed whole number.
     Int(i64),
-    /// A number.
+    /// A number in floating point.
     Number(f64),
-    /// A truth value.
+    /// A value that is true or false.
     Bool(bool),
     /// A list of texts.
     Texts(Vec<String>),
@@ -145,39 +145,39 @@ pub enum SpanKind {
     Client,
 }
 
-/// Something that happened at one time within a span.
+/// An event that happened at one time within a span.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpanEvent {
-    /// Its name.
+    /// The name of the event.
     pub name: &'static str,
-    /// When, in nanoseconds since 1970.
+    /// The time of the event, in nanoseconds since 1970.
     pub at_ns: u64,
-    /// Facts about it.
+    /// Facts about the event.
     pub attributes: Vec<Attribute>,
 }
 
 /// A finished piece of work.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Span {
-    /// Its trace.
+    /// The id of the trace that the span belongs to.
     pub trace: TraceId,
-    /// Itself.
+    /// The id of the span itself.
     pub id: SpanId,
     /// The span that it is a part of.
     pub parent: Option<SpanId>,
-    /// Its name; few different ones.
+    /// The name of the span; few different ones.
     pub name: String,
-    /// Its role.
+    /// The role of the span.
     pub kind: SpanKind,
-    /// When it began, in nanoseconds since 1970.
+    /// The time at which the work began, in nanoseconds since 1970.
     pub start_ns: u64,
-    /// When it ended, in nanoseconds since 1970; not before it began.
+    /// The time at which the work ended, in nanoseconds since 1970; not before it began.
     pub end_ns: u64,
     /// Facts about it, each name once.
     pub attributes: Vec<Attribute>,
-    /// What happened within it.
+    /// The events that happened within the span.
     pub events: Vec<SpanEvent>,
-    /// What went wrong, in few words; `None` if nothing did.
+    /// The error, in few words; `None` if nothing went wrong.
     pub error: Option<String>,
 }
 

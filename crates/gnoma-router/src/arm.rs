@@ -21,11 +21,11 @@ pub struct ArmFacts {
     pub output_price: Option<f64>,
     /// Day of release, in days since 1970-01-01.
     pub released: Option<i32>,
-    /// Whether the weights are open.
+    /// `true` if the weights are open; `None` where that is not known.
     pub open_weights: Option<bool>,
 }
 
-/// What others measured: the start of learning, not the end.
+/// The results that others measured: learning starts from them but does not end there.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Prior {
     /// Share of tasks solved.
@@ -39,22 +39,22 @@ pub struct Prior {
 /// An arm as it is made known to the router.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arm {
-    /// Its name.
+    /// The name of the arm.
     pub id: ArmId,
-    /// Published facts.
+    /// The published facts about the model.
     pub facts: ArmFacts,
-    /// Results by kind.
+    /// The prior results by kind of task.
     pub priors: BTreeMap<TaskKind, Prior>,
     /// Results over all kinds.
     pub overall: Option<Prior>,
 }
 
-/// What an arm can do. Hard: a task that needs more never goes there.
+/// The capabilities of an arm. They are hard limits: a task that needs more never goes there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capabilities {
-    /// Calls tools.
+    /// True if the arm calls tools.
     pub tools: bool,
-    /// Sees pictures.
+    /// True if the arm sees pictures.
     pub vision: bool,
     /// Thinks before it answers.
     pub thinking: bool,
@@ -69,9 +69,9 @@ pub struct Capabilities {
 /// An arm that could be used now, and on which terms.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Offer {
-    /// Which.
+    /// The arm that is offered.
     pub arm: ArmId,
-    /// What it can do.
+    /// The capabilities of the arm.
     pub capabilities: Capabilities,
     /// Limits it draws on.
     pub pools: Vec<PoolId>,
@@ -80,13 +80,14 @@ pub struct Offer {
     pub most_micro_usd: Option<u64>,
     /// Micro-dollars this task would save here and not elsewhere: a warm prompt cache.
     pub saved_micro_usd: u64,
-    /// How much a dollar spent here counts, from 0 (not at all) to 1, as the person has it.
+    /// The weight of a dollar spent here, from 0 (not at all) to 1, as the person has set it.
     pub cost_weight: f64,
     /// Expected seconds to an answer; `None` where nothing was measured.
     pub seconds: Option<f64>,
-    /// How many times as dear a call is for the rates it draws on, where little of them is free: 1 while there is
-    /// plenty. See [`crowding`](crate::pool::crowding).
+    /// The factor by which a call is dearer for the rates it draws on, where little of them is free: 1 while there
+    /// is plenty. See [`crowding`](crate::pool::crowding).
     pub crowding: f64,
-    /// Why it may not be used, although it is configured: out of budget, resting after an error, forbidden by a rule.
+    /// The reason why the arm may not be used, although it is configured: out of budget, resting after an error,
+    /// forbidden by a rule.
     pub barred: Option<Arc<str>>,
 }

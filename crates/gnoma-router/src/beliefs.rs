@@ -32,7 +32,7 @@ pub(crate) struct KnownArm {
     starts: Vec<StartingPoint>,
 }
 
-/// What is believed of a pair now.
+/// The beliefs about a pair of an arm and a kind, as they are now.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Estimate {
     /// Probit of the chance to get a task of middling difficulty right.
@@ -229,7 +229,8 @@ impl Beliefs {
         known.starts = starts;
     }
 
-    /// What is believed of a pair. Both may be unknown: then it is what facts-free newcomers start from.
+    /// Returns what is believed of a pair. Both may be unknown: then it is what newcomers without any facts start
+    /// from.
     pub(crate) fn estimate(&self, arm: Option<usize>, kind: Option<usize>) -> Estimate {
         let tuning = &self.tuning;
         let known = arm.and_then(|arm| self.arms.get(arm));

@@ -17,7 +17,7 @@ pub struct DriftWatch {
 /// One outcome moves a sum by at most this much: no single task proves a change.
 const MOST_STEP: f64 = 1.5;
 
-/// What changed.
+/// The kind of change that was noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DriftChange {
     Quality,

@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::tuning::Doubt;
 
-/// A normal belief.
+/// A normally distributed belief about a number.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Belief {
-    /// Where it is centred.
+    /// The value that the belief is centred on.
     pub mean: f64,
-    /// How unsure it is, squared.
+    /// The doubt of the belief, squared.
     pub variance: f64,
 }
 
@@ -27,7 +27,7 @@ const MOST_VARIANCE: f64 = 4.0;
 const MOST_MEAN: f64 = 8.0;
 
 impl Belief {
-    /// Nothing learnt yet.
+    /// Returns the belief before anything is learnt, with this variance.
     pub(crate) const fn centred(variance: f64) -> Self {
         Self { mean: 0.0, variance }
     }
@@ -36,7 +36,7 @@ impl Belief {
         Self { mean: self.mean + other.mean, variance: self.variance + other.variance }
     }
 
-    /// Whether it is one that learning can have made; what a file says may not be.
+    /// Reports whether the belief is one that learning can have made; one that a file contains may not be.
     pub(crate) fn is_sound(self) -> bool {
         self.mean.abs() <= MOST_MEAN && (0.0..=MOST_VARIANCE).contains(&self.variance)
     }
@@ -53,7 +53,7 @@ impl Belief {
     }
 }
 
-/// What is learnt about a number, by arm, by kind and by pair. Indices are the router's own.
+/// The effects learnt for a number, by arm, by kind and by pair. Indices are the router's own.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Effects {
     pub(crate) arms: Vec<Belief>,
@@ -63,7 +63,7 @@ pub(crate) struct Effects {
 }
 
 impl Effects {
-    /// What the arm and the pair do not share with other arms.
+    /// Returns the belief about what the arm and the pair do not share with other arms.
     pub(crate) fn own(&self, arm: usize, kind: Option<usize>, doubt: Doubt) -> Belief {
         let alone = |part: Option<Belief>, variance| part.unwrap_or(Belief::centred(variance));
         let row = self.pairs.get(arm).zip(kind);
@@ -71,7 +71,7 @@ impl Effects {
             .plus(alone(row.and_then(|(row, kind)| row.get(kind)).copied(), doubt.pair))
     }
 
-    /// What the kind changes for all arms.
+    /// Returns the belief about what the kind changes for all arms.
     pub(crate) fn of_kind(&self, kind: Option<usize>, doubt: Doubt) -> Belief {
         kind.and_then(|kind| self.kinds.get(kind)).copied().unwrap_or(Belief::centred(doubt.kind))
     }

@@ -43,7 +43,7 @@ impl Normal {
     }
 }
 
-/// What is known of one attempt.
+/// The known facts about one attempt.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AttemptEvidence {
     pub(crate) verdict: Option<bool>,
@@ -51,7 +51,7 @@ pub(crate) struct AttemptEvidence {
 }
 
 impl AttemptEvidence {
-    /// Whether nobody looked and nobody knows.
+    /// Reports whether the attempt was not checked and its result is not known either.
     pub(crate) fn says_nothing(self) -> bool {
         self.verdict.is_none() && self.right.is_none()
     }
@@ -106,7 +106,8 @@ impl AttemptEvidence {
         (slope, curvature.max(0.0))
     }
 
-    /// How much likelier what was seen would be had the arm lost `drop` of its ability, as a log of odds.
+    /// Returns how much likelier the observations would be if the arm had lost `drop` of its ability, as a log of
+    /// odds.
     pub(crate) fn odds_of_drop(
         self,
         ability: Belief,
@@ -139,7 +140,7 @@ pub(crate) fn dot(weights: &Nodes, values: &Nodes) -> f64 {
     lanes(|node| weights[node] * values[node])
 }
 
-/// Sum.
+/// Returns the sum of the weights.
 pub(crate) fn mass(weights: &Nodes) -> f64 {
     lanes(|node| weights[node])
 }
@@ -166,7 +167,8 @@ pub(crate) fn cost_surprise(cost: f64, expected: f64, tuning: &Tuning) -> Option
     Some(((cost.ln() - median) / spread).clamp(-MOST_SURPRISE, MOST_SURPRISE))
 }
 
-/// What the costs of the attempts say of the task itself: by how many standard deviations of log cost it is a dear one.
+/// The evidence of the attempts' costs about the task itself: by how many standard deviations of log cost it is a
+/// dear one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TaskCost {
     /// Sum of the surprises, each by its weight.
@@ -186,7 +188,7 @@ impl TaskCost {
         }
     }
 
-    /// What the surprise says about the difficulty: dear tasks are hard ones.
+    /// Returns what the surprise says about the difficulty: dear tasks are hard ones.
     pub(crate) fn likelihood(self, tuning: &Tuning) -> Nodes {
         const LEAST_SPREAD: f64 = 0.1;
         if self.weight == 0.0 {

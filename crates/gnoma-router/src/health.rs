@@ -40,21 +40,21 @@ const STRIKES_KEPT_MS: i64 = 24 * HOUR_MS;
 /// Doubled no more often than this: by then every rest is at its longest.
 const MOST_STRIKES: u32 = 32;
 
-/// Who is called, and where that is.
+/// The arm that is called, and the host where it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HealthTarget<'t> {
-    /// The arm.
+    /// The arm that is called.
     pub arm: &'t ModelRef,
     /// The host its provider is reached at; several providers may share one.
     pub host: &'t str,
 }
 
-/// A rest.
+/// A rest after an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rest {
     /// Until when, in milliseconds since 1970.
     pub until_ms: i64,
-    /// Why and until when, for people.
+    /// The reason for the rest and when it ends, for people.
     pub why: String,
 }
 
@@ -63,17 +63,17 @@ pub struct Rest {
 pub struct Resting {
     /// The arm, the provider or the host.
     pub name: String,
-    /// What it failed with.
+    /// The kind of error that the place failed with.
     pub kind: ErrorKind,
     /// Until when, in milliseconds since 1970.
     pub until_ms: i64,
-    /// How often it failed again after a rest, the first time included.
+    /// The number of times that the place failed again after a rest, the first time included.
     pub times: u32,
 }
 
 const REACHES: [FaultScope; 3] = [FaultScope::Arm, FaultScope::Provider, FaultScope::Host];
 
-/// What is known of a place that failed and has not succeeded since.
+/// The facts about a place that failed and has not succeeded since.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct FailureRecord {
     kind: ErrorKind,
@@ -95,7 +95,7 @@ impl FailureRecord {
             .is_some_and(|begun| begun <= now_ms && now_ms < begun.saturating_add(TRIAL_MS))
     }
 
-    /// When the place may be called, if that is later than now.
+    /// Returns when the place may be called, if that is later than now.
     fn free_ms(&self, now_ms: i64) -> Option<i64> {
         if self.rests(now_ms) {
             return Some(self.until_ms);
@@ -145,7 +145,7 @@ impl From<Health> for Vec<HealthRow> {
 }
 
 impl Health {
-    /// Why `target` had better not be called at `now_ms`; `None`: it may be.
+    /// Returns the rest because of which `target` had better not be called at `now_ms`; `None` if it may be called.
     #[must_use]
     pub fn state(&self, target: HealthTarget<'_>, now_ms: i64, zone: Zone) -> Option<Rest> {
         let resting = REACHES.into_iter().filter_map(|reach| {
@@ -157,7 +157,8 @@ impl Health {
         Some(Rest { until_ms, why: words(reach, target, ailment, until_ms, (now_ms, zone)) })
     }
 
-    /// Whether a rest is known that began after `at_ms`: what is heard of that time now came before it.
+    /// Reports whether a rest is known that began after `at_ms`: news of that time that arrives now is older than
+    /// the rest.
     #[must_use]
     pub fn has_later(&self, target: HealthTarget<'_>, at_ms: i64) -> bool {
         let began = |reach| self.places.get(&place(reach, target)).map(|ailment| ailment.since_ms);
@@ -234,7 +235,7 @@ impl Health {
         });
     }
 
-    /// Who rests at `now_ms`, the longest rest last.
+    /// Returns the places that rest at `now_ms`, the longest rest last.
     #[must_use]
     pub fn resting(&self, now_ms: i64) -> Vec<Resting> {
         let resting = self.places.iter().filter(|(_, ailment)| ailment.rests(now_ms));

@@ -16,7 +16,7 @@ use crate::{
 
 /// Arms that enter the look-ahead.
 pub(crate) const MOST_OPTIONS: usize = 8;
-/// Attempts looked ahead.
+/// The most attempts that are looked ahead.
 const MOST_DEPTH: usize = 3;
 /// Arms weighed where more attempts follow, but for the first of all.
 const BEAM: usize = 3;
@@ -45,7 +45,7 @@ struct Branch {
 
 #[derive(Debug)]
 struct PlanAction {
-    /// Dollars, waiting included.
+    /// The cost in dollars, waiting included.
     cost: f64,
     wait: f64,
     chances: Nodes,
@@ -62,7 +62,7 @@ pub(crate) struct LookAhead {
     least_cost: f64,
 }
 
-/// What came out.
+/// The values that the look-ahead found.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Valued {
     /// Expected dollars of accepting the best attempt so far, and which it is.
@@ -283,7 +283,7 @@ impl LookAhead {
     }
 }
 
-/// Where one attempt is left: whatever it is, the best of it and of those before is delivered.
+/// The look-ahead with one attempt left: whatever it brings, the best of it and of those before is delivered.
 struct LastAttempt<'a> {
     value: f64,
     rates: Rates,

@@ -15,7 +15,7 @@ const MAX_ID_BYTES: usize = 256;
 /// Words behind a model's name that say how it is packed or offered, not which it is.
 const PACKING: &[&str] = &["fp4", "fp8", "instruct", "latest", "nvfp4", "preview"];
 
-/// What was measured of one model.
+/// The figures measured of one model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
     /// By the benchmark's kind of task, such as `fix`.
@@ -24,13 +24,13 @@ pub struct Measured {
     pub overall: Option<Prior>,
 }
 
-/// What was measured of the model with this id on the wire, whoever serves it.
+/// Returns what was measured of the model with this id on the wire, whichever provider serves it.
 #[must_use]
 pub fn measured(model: &str) -> Option<Measured> {
     find(SHIPPED, model)
 }
 
-/// Where the figures come from, with their days.
+/// Returns the sources of the figures, with their days.
 pub fn sources() -> impl Iterator<Item = &'static str> {
     SHIPPED.lines().filter_map(|line| line.strip_prefix(SOURCE))
 }
@@ -66,7 +66,7 @@ fn rows(text: &str) -> impl Iterator<Item = PriorRow<'_>> {
     })
 }
 
-/// All tasks together.
+/// Returns the prior for all tasks together.
 fn pooled(by_kind: &BTreeMap<TaskKind, Prior>) -> Option<Prior> {
     let tasks: f64 = by_kind.values().map(|prior| prior.tasks).sum();
     let mean = |of: fn(&Prior) -> f64| {
@@ -87,7 +87,7 @@ fn plain(id: &str) -> String {
     name.to_ascii_lowercase().replace('.', "-")
 }
 
-/// Whether `asked` is `name`, or that with its date, size or packing behind it.
+/// Reports whether `asked` is `name`, or `name` with its date, size or packing behind it.
 fn is_same(name: &str, asked: &str) -> bool {
     let Some(rest) = asked.strip_prefix(name) else { return false };
     let Some(rest) = rest.strip_prefix('-') else { return rest.is_empty() };

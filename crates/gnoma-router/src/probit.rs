@@ -32,7 +32,7 @@ pub(crate) static GRID: LazyLock<Grid> = LazyLock::new(|| {
     Grid { points, weights: raw.map(|weight| weight / total) }
 });
 
-/// φ.
+/// Returns φ, the density of the standard normal distribution.
 pub(crate) fn density(x: f64) -> f64 {
     const INVERSE_ROOT_TAU: f64 = 0.398_942_280_401_432_7;
     INVERSE_ROOT_TAU * (-0.5 * x * x).exp()

@@ -27,16 +27,16 @@ const MICRO: f64 = 1e6;
 /// A line longer than this is refused unread.
 pub const MOST_LINE_BYTES: usize = 1 << 20;
 
-/// Why a line was not answered.
+/// The reason why a line was not answered.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// It is not a line of the protocol.
+    /// The line is not one of the protocol.
     #[error("line is not router-replay/1: {0}")]
     Line(#[from] serde_json::Error),
-    /// It is too long.
+    /// The line is too long.
     #[error("line is longer than {MOST_LINE_BYTES} bytes")]
     TooLong,
-    /// It comes where the protocol has no place for it.
+    /// The line comes where the protocol has no place for it.
     #[error("{0} before there is any")]
     Order(&'static str),
 }

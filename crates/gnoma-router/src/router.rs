@@ -20,7 +20,7 @@ use crate::{
 const LEAST_COST: f64 = 0.01;
 const MICRO: f64 = 1e6;
 
-/// What to do.
+/// The decision on what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Run these, at once if several.
@@ -34,13 +34,13 @@ pub enum Decision {
 /// An arm as it was weighed. All numbers are for this task as it stands.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WeighedArm {
-    /// Which of the offers.
+    /// The index of the offer that was weighed.
     pub offer: usize,
     /// Chance that it gets the task right.
     pub quality: f64,
     /// Dollars it is expected to cost.
     pub cost: f64,
-    /// What a dollar counts for here: more than 1 where a limit would not last.
+    /// The weight of a dollar here: more than 1 where a limit would not last.
     pub scarcity: f64,
     /// Dollars expected of running it next and going on well; `None` where it did not reach the look-ahead.
     pub value: Option<f64>,
@@ -48,23 +48,23 @@ pub struct WeighedArm {
     pub knowledge: f64,
 }
 
-/// Why an offer was left out.
+/// The reason why an offer was left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Exclusion {
-    /// It lacks what the task must have, or may not be used.
+    /// The arm lacks what the task must have, or may not be used.
     Unmet(Unmet),
-    /// It was tried on this task.
+    /// The arm was tried on this task.
     Tried,
 }
 
 /// A decision and what it rests on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RouterChoice {
-    /// What to do.
+    /// The decision on what to do.
     pub decision: Decision,
     /// Those weighed, in the order offered.
     pub candidates: Vec<WeighedArm>,
-    /// Those left out.
+    /// The offers that were left out, by index, each with the reason.
     pub excluded: Vec<(usize, Exclusion)>,
     /// Dollars expected of delivering the best attempt now.
     pub accept_value: Option<f64>,
@@ -72,18 +72,18 @@ pub struct RouterChoice {
     pub pair_value: Option<f64>,
 }
 
-/// What is believed of an arm at a kind, for people to read.
+/// The beliefs about an arm at a kind, for people to read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ArmEstimate {
     /// Chance to get a task right.
     pub quality: f64,
     /// Mean dollars per task.
     pub cost: f64,
-    /// Tasks seen.
+    /// The number of tasks seen.
     pub tasks: u32,
 }
 
-/// The router.
+/// The router, which decides what to do next on a task and learns from what turned out.
 #[derive(Clone, Debug)]
 pub struct Router {
     beliefs: Beliefs,
@@ -109,7 +109,7 @@ impl Router {
         })
     }
 
-    /// Everything learnt.
+    /// Returns everything that was learnt.
     #[must_use]
     pub fn state(&self) -> RouterState {
         self.beliefs.to_state(self.scarcity.prices.clone())
@@ -140,7 +140,7 @@ impl Router {
         self.scarcity.spent(by_pool, self.beliefs.tuning.scarcity_step);
     }
 
-    /// What is believed of an arm at a kind.
+    /// Returns what is believed of an arm at a kind.
     #[must_use]
     pub fn standing(&self, arm: &ArmId, kind: &TaskKind) -> ArmEstimate {
         let (arm, kind) = (self.beliefs.arm(arm), self.beliefs.kind(kind));
@@ -163,7 +163,8 @@ impl Router {
         &self.beliefs.verifier
     }
 
-    /// What to do next. The same situation, offers and seed always give the same choice; the seed only parts equals.
+    /// Decides what to do next. The same situation, offers and seed always give the same choice; the seed only
+    /// decides between equals.
     #[must_use]
     pub fn choose(&self, situation: &Situation, offers: &[Offer], seed: u64) -> RouterChoice {
         let rates =
@@ -225,7 +226,8 @@ impl Router {
     }
 }
 
-/// Where nobody checks, a second attempt tells nothing that the first did not.
+/// Returns the number of attempts that help: where none is checked, a second attempt tells nothing that the first
+/// did not.
 fn attempts_that_help(situation: &Situation) -> usize {
     if situation.verified {
         situation.attempts_left
@@ -257,7 +259,7 @@ struct Look {
 
 /// An arm that may run.
 struct Weighed {
-    /// Which of the candidates.
+    /// The index of the arm among the candidates.
     place: usize,
     estimate: Estimate,
     /// Dollars it is expected to cost, shadow prices included.
@@ -339,7 +341,7 @@ impl Router {
         (candidates, excluded, weighed)
     }
 
-    /// What the look-ahead is made of.
+    /// Returns the options that the look-ahead is made of.
     fn options(
         &self,
         weighed: &[Weighed],
@@ -399,7 +401,7 @@ fn scramble(number: u64) -> u64 {
 }
 
 impl Exclusion {
-    /// Why, such as `cannot call tools`.
+    /// Describes the reason, such as `cannot call tools`.
     #[must_use]
     pub fn words(&self) -> Arc<str> {
         match self {

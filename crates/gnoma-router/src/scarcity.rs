@@ -12,13 +12,13 @@ use crate::arm::PoolId;
 const MOST_SHARES: f64 = 10.0;
 /// A price never passes this.
 const MOST_PRICE: f64 = 50.0;
-/// What is left late in a window moves the price by at most this factor.
+/// The factor by which the amount left late in a window moves the price at most.
 const MOST_PRESSURE: f64 = 4.0;
 
-/// Where a budget stands.
+/// The state of a budget.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PoolBudget {
-    /// Dollars per window.
+    /// The dollars that may be spent per window.
     pub cap: f64,
     /// Dollars of it that are left.
     pub left: f64,
@@ -65,7 +65,7 @@ impl Scarcity {
         }
     }
 
-    /// What a dollar counts for that draws on all these pools.
+    /// Returns the weight of a dollar that draws on all these pools.
     pub(crate) fn dollar(&self, pools: &[PoolId]) -> f64 {
         1.0 + pools.iter().map(|pool| self.price(pool)).sum::<f64>()
     }

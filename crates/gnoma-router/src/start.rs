@@ -44,7 +44,7 @@ impl StartingPoint {
     }
 }
 
-/// What facts alone suggest. `newest` is the release of the newest model known.
+/// Returns the starting point that facts alone suggest. `newest` is the release of the newest model known.
 pub(crate) fn from_facts(facts: &ArmFacts, newest: Option<i32>, tuning: &Tuning) -> StartingPoint {
     let guessed_price = match facts.open_weights {
         Some(false) => tuning.closed_price,
@@ -66,15 +66,15 @@ pub(crate) fn from_facts(facts: &ArmFacts, newest: Option<i32>, tuning: &Tuning)
     }
 }
 
-/// Where an arm starts over all kinds.
+/// Returns the starting point of an arm over all kinds.
 pub(crate) fn general(arm: &Arm, newest: Option<i32>, tuning: &Tuning) -> StartingPoint {
     arm.overall
         .as_ref()
         .map_or_else(|| from_facts(&arm.facts, newest, tuning), StartingPoint::measured)
 }
 
-/// How a kind differs for all arms, by the priors of those that have one; shrunk as if one more arm said "not".
-/// The flag says whether any has.
+/// Returns how a kind differs for all arms, by the priors of those that have one; shrunk as if one more arm said
+/// "not". The flag says whether any has.
 pub(crate) fn of_kind<'a>(
     kind: &TaskKind,
     arms: impl Iterator<Item = (&'a Arm, StartingPoint)>,
@@ -89,7 +89,7 @@ pub(crate) fn of_kind<'a>(
     (sum.scaled(1.0 / (count + 1.0)), count > 0.0)
 }
 
-/// Where a pair starts, and how unsure its own part is of ability and of log cost.
+/// Returns where a pair starts, and how unsure its own part is of ability and of log cost.
 ///
 /// A prior is a measurement with the error of its sample; it is weighed against what the arm and the kind suggest.
 pub(crate) fn of_pair(

@@ -10,63 +10,63 @@ use crate::{arm::ArmId, drift::DriftWatch, effects::Belief, task::TaskKind, veri
 /// The form [`RouterState`] has now.
 pub const STATE_VERSION: u32 = 1;
 
-/// Everything learnt.
+/// Everything that the router has learnt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RouterState {
-    /// Its form: [`STATE_VERSION`], or another gnoma wrote it.
+    /// The form of the state: [`STATE_VERSION`], or another gnoma wrote it.
     pub version: u32,
-    /// What the verifier is worth.
+    /// The learnt worth of the verifier.
     pub verifier: Verifier,
-    /// By kind.
+    /// The facts learnt of each kind.
     pub kinds: BTreeMap<TaskKind, SavedKind>,
-    /// By arm.
+    /// The facts learnt of each arm.
     pub arms: Vec<SavedArm>,
     /// Shadow prices by pool.
     pub prices: BTreeMap<Arc<str>, f64>,
 }
 
-/// What was learnt of a kind, for all arms.
+/// The facts learnt of a kind, for all arms.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SavedKind {
-    /// How ability differs.
+    /// The difference in ability that the kind makes.
     pub ability: Belief,
-    /// How log cost differs.
+    /// The difference in log cost that the kind makes.
     pub cost: Belief,
 }
 
-/// What was learnt of an arm.
+/// The facts learnt of an arm.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SavedArm {
-    /// Which.
+    /// The arm that they are about.
     pub arm: ArmId,
-    /// How ability differs, over all kinds.
+    /// The difference in ability of the arm, over all kinds.
     pub ability: Belief,
-    /// How log cost differs, over all kinds.
+    /// The difference in log cost of the arm, over all kinds.
     pub cost: Belief,
     /// Evidence for a change.
     pub watch: DriftWatch,
-    /// By kind.
+    /// The facts learnt of the arm at each kind.
     pub kinds: BTreeMap<TaskKind, SavedPair>,
 }
 
-/// What was learnt of a pair alone.
+/// The facts learnt of a pair alone.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SavedPair {
-    /// How ability differs.
+    /// The difference in ability of the pair.
     pub ability: Belief,
-    /// How log cost differs.
+    /// The difference in log cost of the pair.
     pub cost: Belief,
-    /// Tasks seen.
+    /// The number of tasks seen.
     pub tasks: u32,
 }
 
-/// Why a state was not taken.
+/// The reason why a state was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StateError {
-    /// Another form.
+    /// The state has another form.
     #[error("router state has version {found}, this gnoma reads {STATE_VERSION}")]
     Version {
-        /// Its form.
+        /// The form of the state.
         found: u32,
     },
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use crate::arm::{ArmId, Capabilities, Offer};
 pub use crate::kind::TaskKind;
 
-/// What a task must have, and what it is worth.
+/// The requirements of a task, and its worth.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Need {
-    /// Its type.
+    /// The type of the task.
     pub kind: TaskKind,
     /// Micro-dollars that a right result is worth.
     pub value_micro_usd: u64,
@@ -24,7 +24,7 @@ pub struct Need {
     pub structured_output: bool,
     /// Tokens of context the task takes.
     pub context_tokens: u64,
-    /// Nothing may leave this machine.
+    /// True if nothing may leave this machine.
     pub local_only: bool,
 }
 
@@ -67,22 +67,22 @@ impl Need {
     }
 }
 
-/// What an offer lacks.
+/// The requirement that an offer does not meet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unmet {
-    /// It may not be used now, for this reason.
+    /// The arm may not be used now, for this reason.
     Barred(Arc<str>),
-    /// It calls no tools.
+    /// The arm calls no tools.
     Tools,
-    /// It sees no pictures.
+    /// The arm sees no pictures.
     Vision,
-    /// It does not think.
+    /// The arm does not think.
     Thinking,
-    /// It follows no schema.
+    /// The arm follows no schema.
     Schema,
-    /// Its window is too small.
+    /// The arm's window is too small.
     Context,
-    /// It is elsewhere, and nothing may leave this machine.
+    /// The arm is elsewhere, and nothing may leave this machine.
     Local,
 }
 
@@ -105,33 +105,33 @@ impl Unmet {
 /// One try at the task by one arm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attempt {
-    /// Who.
+    /// The arm that made the attempt.
     pub arm: ArmId,
-    /// What the verifier said; `None` when nobody looked.
+    /// The verdict of the verifier; `None` when the attempt was not checked.
     pub verdict: Option<bool>,
-    /// What it cost, check included.
+    /// The cost of the attempt in micro-dollars, check included.
     pub cost_micro_usd: u64,
 }
 
-/// Where a task stands.
+/// The state of a task.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Situation {
-    /// The task.
+    /// The requirements of the task.
     pub need: Need,
-    /// What was tried.
+    /// The attempts made so far.
     pub attempts: Vec<Attempt>,
-    /// How often one may still try.
+    /// The number of attempts that may still be made.
     pub attempts_left: usize,
-    /// Whether attempts are checked before they are delivered.
+    /// True if attempts are checked before they are delivered.
     pub verified: bool,
 }
 
 /// An attempt, and what turned out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tried {
-    /// The try.
+    /// The attempt that was made.
     pub attempt: Attempt,
-    /// Whether it was right; `None` when nobody knows.
+    /// `true` if the attempt was right; `None` when that is not known.
     pub right: Option<bool>,
     /// The part of the work that was this arm's own, above 0 and up to 1: so much is learnt from it.
     pub weight: f64,
@@ -140,7 +140,7 @@ pub struct Tried {
 /// A task that is over.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskOutcome {
-    /// Its type.
+    /// The type of the task.
     pub kind: TaskKind,
     /// All tries, in order.
     pub tried: Vec<Tried>,

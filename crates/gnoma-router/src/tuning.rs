@@ -50,7 +50,7 @@ pub struct Tuning {
     pub cost_echo: f64,
     /// Facts: correlation between a task being dear and being hard.
     pub cost_hardness: f64,
-    /// What a verifier is taken to be worth before anything is known of it.
+    /// The assumed worth of a verifier before anything is known of it.
     pub verifier: VerifierTuning,
     /// Tuned: later tasks that the knowledge gained by a trial is taken to serve.
     pub trial_horizon: f64,
@@ -60,7 +60,7 @@ pub struct Tuning {
     pub drift: DriftTuning,
 }
 
-/// What a verifier is taken to be worth before anything is known of it.
+/// The assumed worth of a verifier before anything is known of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VerifierTuning {
     /// Chosen: chance that it passes a right attempt.
@@ -86,7 +86,7 @@ pub struct DriftTuning {
     pub cost_shaken: Doubt,
 }
 
-/// Variances by level.
+/// The variances of beliefs, by level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Doubt {
     /// Of the arm, over all kinds.

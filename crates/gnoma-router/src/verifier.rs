@@ -32,7 +32,7 @@ impl Verifier {
         }
     }
 
-    /// Whether these are counts that learning can have made.
+    /// Reports whether these are counts that learning can have made.
     pub(crate) fn is_sound(&self) -> bool {
         [self.right, self.wrong]
             .iter()
@@ -57,7 +57,7 @@ impl Verifier {
 }
 
 impl Rates {
-    /// Where nobody checks.
+    /// The rates where no attempt is checked.
     pub(crate) const UNCHECKED: Self = Self { right: 0.5, wrong: 0.5 };
 
     /// Chance of this verdict on a right and on a wrong attempt.

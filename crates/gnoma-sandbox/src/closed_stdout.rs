@@ -21,7 +21,7 @@ extern "C" fn look() {
 #[unsafe(link_section = ".init_array")]
 static LOOK: extern "C" fn() = look;
 
-/// Whether standard output was closed when the program started, as `gnoma … >&-` has it.
+/// True if standard output was closed when the program started, as with `gnoma … >&-`.
 #[must_use]
 pub fn stdout_was_closed() -> bool {
     WAS_CLOSED.load(Ordering::Relaxed)

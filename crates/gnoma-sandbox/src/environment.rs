@@ -64,7 +64,7 @@ pub const SCRUBBED: [&str; 55] = [
     "DBUS_SESSION_BUS_ADDRESS",
 ];
 
-/// Whether a variable of that name holds a key.
+/// True if a variable of that name holds a key.
 #[must_use]
 pub fn is_scrubbed(name: &str) -> bool {
     SCRUBBED.iter().any(|pattern| matches(&name.to_ascii_uppercase(), pattern))
@@ -73,7 +73,7 @@ pub fn is_scrubbed(name: &str) -> bool {
 /// Tells programs that an agent runs them.
 const MARKS: [(&str, &str); 3] = [("GNOMA", "1"), ("AGENT", "gnoma"), ("AI_AGENT", "gnoma")];
 
-/// How git counts settings that come by the environment.
+/// The variable in which git counts the settings that come from the environment.
 const GIT_COUNT: &str = "GIT_CONFIG_COUNT";
 
 /// Settings under which git runs nothing that a repository brings along. A variable beats every
@@ -88,7 +88,7 @@ const GIT_SETTINGS: [(&str, &str); 4] = [
 /// Without it any folder that looks like a repository is one.
 const NO_BARE_REPOSITORY: (&str, &str) = ("safe.bareRepository", "explicit");
 
-/// Which repositories git uses when it runs nothing that they bring along.
+/// The repositories that git may use when it runs nothing that they bring along.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GitHardening {
     /// Only those with a work tree.
@@ -105,7 +105,7 @@ impl GitHardening {
     }
 }
 
-/// A variable.
+/// An environment variable, as its name and value.
 pub(crate) type Variable = (OsString, OsString);
 
 /// The environment of a command, made from the one gnoma has.
@@ -184,7 +184,7 @@ fn is_covered(name: &OsStr, scrub: &[String]) -> bool {
     scrub.iter().any(|pattern| matches(&name, &pattern.to_ascii_uppercase()))
 }
 
-/// Whether `pattern` covers `name`. A pattern that is only a star covers everything.
+/// True if `pattern` covers `name`. A pattern that is only a star covers everything.
 fn matches(name: &str, pattern: &str) -> bool {
     match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
         (None, None) => name == pattern,

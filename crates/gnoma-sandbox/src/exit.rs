@@ -18,7 +18,7 @@ const UNREACHED: u8 = 3;
 #[cfg(target_os = "linux")]
 pub(crate) const UNREACHED_MESSAGE: [u8; ENDING_BYTES] = [UNREACHED, 0, 0];
 
-/// Whether a message of the launcher tells that the command tried to reach a server that the sandbox does not have.
+/// True if a message of the launcher says that the command tried to reach a server that the sandbox does not have.
 #[must_use]
 pub fn is_unreached([kind, _, _]: [u8; ENDING_BYTES]) -> bool {
     kind == UNREACHED
@@ -38,7 +38,7 @@ pub fn tried([kind, low, high]: [u8; ENDING_BYTES]) -> Option<usize> {
     (kind == TRIED).then(|| u16::from_le_bytes([low, high]).into())
 }
 
-/// How the command ended, by what its launcher has told.
+/// Returns the exit status of the command that its launcher has reported.
 #[must_use]
 pub fn ending([by_signal, number, _is_all]: [u8; ENDING_BYTES]) -> ExitStatus {
     let number = i32::from(number);

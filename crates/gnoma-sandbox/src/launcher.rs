@@ -10,7 +10,7 @@ pub use crate::exit::NOT_BUILT;
 /// The path under which a program finds itself, even when its file was replaced.
 pub const ITSELF: &str = "/proc/self/exe";
 
-/// Whether a program's first argument says that it was started as a launcher.
+/// True if a program's first argument says that it was started as a launcher.
 #[must_use]
 pub fn is_request(first_argument: &OsStr) -> bool {
     #[cfg(target_os = "linux")]

@@ -65,14 +65,16 @@ pub use scratch::{Scratch, TEMPORARY, holds_temporary, scratch_place};
 pub use support::{Strength, Support, WallPart};
 pub use umask::{leave_terminal, set_umask};
 
-/// Whether standard output was closed when the program started. Not looked at here.
+/// Reports whether standard output was closed when the program started. On this platform it is not checked, and the
+/// result is always false.
 #[cfg(not(target_os = "linux"))]
 #[must_use]
 pub fn stdout_was_closed() -> bool {
     false
 }
 
-/// Whether the sandbox reports which sealed files a command tries to open. Elsewhere only its output tells.
+/// True if the sandbox reports which sealed files a command tries to open. Otherwise only the command's output
+/// tells.
 #[cfg(target_os = "linux")]
 #[must_use]
 pub fn reports_tried_files() -> bool {

@@ -20,7 +20,7 @@ pub(crate) struct LaunchPlan {
     pub(crate) owner: u32,
     /// The process that holds the session's namespaces; without one there are none.
     pub(crate) session: Option<u32>,
-    /// What the command may do.
+    /// The policy of the sandbox for the command.
     pub(crate) policy: Policy,
 }
 

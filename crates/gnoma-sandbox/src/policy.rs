@@ -10,7 +10,7 @@ pub const STAND_IN_MODE: u32 = 0o1700;
 /// Builds on large machines need a thousand; a fork bomb needs all there are.
 pub const DEFAULT_PROCESSES: u32 = 4096;
 
-/// What one command may touch. The default is the narrowest: reads everything, writes nothing.
+/// The access that one command has. The default is the narrowest: it reads everything and writes nothing.
 ///
 /// Paths are absolute. They may be absent: an absent root is left out, an absent protected path
 /// cannot be made, an absent hidden path is not there to be read.
@@ -18,10 +18,10 @@ pub const DEFAULT_PROCESSES: u32 = 4096;
 pub struct Policy {
     /// Folders and files that can be written: workspace, temporary files, caches.
     pub writable: Vec<PathBuf>,
-    /// What stays as it is although it lies below a writable root, such as files that make other
-    /// programs run something later, outside the walls.
+    /// The paths that stay as they are although they lie below a writable root, such as files that make other
+    /// programs run something later, outside the sandbox.
     pub protected: Vec<PathBuf>,
-    /// What can be read.
+    /// The paths that can be read.
     pub readable: Readable,
     /// Those of the paths above that were judged with their links followed. One that leads through a link by now is
     /// left out: it is no longer what was judged.
@@ -51,8 +51,8 @@ pub struct Policy {
     /// A folder of the session, see [`crate::Scratch`]: what lies in it is the `/tmp` and `/var/tmp` of
     /// the command, in place of the machine's.
     pub temporary: Option<PathBuf>,
-    /// What lies among the machine's temporary files and is seen among those of the session, where everything can
-    /// be read; where that is a list, it is on the list.
+    /// The paths among the machine's temporary files that are seen among those of the session, where everything can
+    /// be read; where the readable paths are a list, they are on the list.
     pub shown_temporary: Vec<PathBuf>,
     /// Names of variables that are removed; `*` at either end stands for anything, and case does
     /// not count. See [`crate::SCRUBBED`].
@@ -61,7 +61,7 @@ pub struct Policy {
     pub git_hardening: bool,
     /// The command may use a repository without a work tree that it is in, also where git is hardened.
     pub bare_repository: bool,
-    /// How much it may use.
+    /// The limits of what the command may use.
     pub limits: CommandLimits,
     /// Permission bits that files it makes do not get; `None` keeps those of whoever starts it.
     pub umask: Option<u32>,
@@ -102,9 +102,9 @@ impl Default for Policy {
 /// command leaves in the background ends with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overlay {
-    /// Where the command sees it.
+    /// The path at which the command sees the folder.
     pub at: PathBuf,
-    /// What lies below the layer, topmost first; mostly `at` itself.
+    /// The folders below the layer, topmost first; mostly `at` itself.
     pub lower: Vec<PathBuf>,
     /// Takes the changes. On one file system with `work`. Where both are empty nothing can be changed there.
     pub upper: PathBuf,
@@ -115,14 +115,14 @@ pub struct Overlay {
 }
 
 impl Overlay {
-    /// Whether what is below can only be looked at.
+    /// True if the folders below can only be looked at.
     #[must_use]
     pub fn is_view(&self) -> bool {
         self.upper.as_os_str().is_empty()
     }
 }
 
-/// What can be read.
+/// The paths that can be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Readable {
     /// Everything the user can read.
@@ -133,15 +133,15 @@ pub enum Readable {
     /// Only what is `shown` and lies below it, without what is `hidden`. The rest does not exist; what is
     /// hidden exists and cannot be opened.
     Only {
-        /// Folders and files.
+        /// The folders and files that can be read.
         shown: Vec<PathBuf>,
-        /// What is left out of them.
+        /// The paths in them that cannot be read.
         hidden: Vec<PathBuf>,
     },
 }
 
 impl Readable {
-    /// What cannot be read although it lies in what can.
+    /// Returns the paths that cannot be read although they lie in readable ones.
     #[must_use]
     pub fn hidden(&self) -> &[PathBuf] {
         match self {
@@ -160,7 +160,7 @@ impl Readable {
     }
 }
 
-/// How much a command may use.
+/// The limits of what a command may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommandLimits {
     /// Processes and threads at once.

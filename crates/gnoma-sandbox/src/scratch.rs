@@ -15,12 +15,13 @@ use std::{
     },
 };
 
-/// Where commands see the folders, and what they are called here.
+/// The paths at which commands see the temporary folders, each with the folder's name in the scratch folder.
 pub(crate) const PLACES: [(&str, &str); 2] = [(TEMPORARY[0], "tmp"), (TEMPORARY[1], "var-tmp")];
 /// The machine's folders for temporary files, in whose place commands find those of their session.
 pub const TEMPORARY: [&str; 2] = ["/tmp", "/var/tmp"];
 
-/// Whether the machine's temporary files are part of a workspace: a session's own in their place would hide the work.
+/// True if the machine's temporary files are part of a workspace: a session's own in their place would hide the
+/// work.
 #[must_use]
 pub fn holds_temporary(roots: &[PathBuf]) -> bool {
     roots.iter().any(|root| TEMPORARY.iter().any(|place| Path::new(place).starts_with(root)))
@@ -35,11 +36,11 @@ const SHARED: u32 = 0o1777;
 /// Most folders of ended sessions that are looked for, and most entries that are opened up to be removed.
 const MAX_LEFT: usize = 256;
 const MAX_OPENED: usize = 100_000;
-/// How often a name that is taken is replaced.
+/// The number of times that a name already in use is replaced by another.
 const MAX_TRIES: u32 = 64;
 
-/// Where that lies which commands find at `path`, where `folder` is that of their session's
-/// [`Scratch`]; `None` where the path is not among temporary files.
+/// Returns the real path of the file that commands find at `path`, for sessions whose [`Scratch`] has the folder
+/// `folder`; `None` if the path is not among temporary files.
 #[must_use]
 pub fn scratch_place(folder: &Path, path: &Path) -> Option<PathBuf> {
     let below = |(place, name)| Some(folder.join(name).join(path.strip_prefix(place).ok()?));
@@ -51,7 +52,7 @@ pub fn scratch_place(folder: &Path, path: &Path) -> Option<PathBuf> {
 pub struct Scratch {
     folder: PathBuf,
     _lock: File,
-    /// What the folder lies in, where that is no disk.
+    /// The memory file system that holds the folder, if the folder is not on a disk.
     _held: Option<Arc<dyn Any + Send + Sync>>,
 }
 

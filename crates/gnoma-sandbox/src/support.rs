@@ -2,34 +2,35 @@
 
 use std::fmt;
 
-/// What the walls can be made of here. Finding out takes well under a millisecond; keep it.
+/// The parts that a sandbox can be made of on this machine. Detection takes well under a millisecond; keep the
+/// result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Support {
     /// Every part, strongest first.
     pub parts: Vec<WallPart>,
-    /// What follows from them.
+    /// The strength that follows from the parts.
     pub strength: Strength,
 }
 
 /// One part of the walls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WallPart {
-    /// Its name.
+    /// The name of the part.
     pub name: &'static str,
-    /// Whether it holds here.
+    /// True if the part works on this machine.
     pub holds: bool,
-    /// What it does, or what is missing, what is lost by that, and what to do about it.
+    /// A description of what the part does, or of what is missing, what is lost by that, and what to do about it.
     pub note: String,
 }
 
-/// How much the walls hold.
+/// The strength of the sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Strength {
     /// Nothing: commands are refused while the sandbox is on.
     None,
     /// Files and network are walled; some of what is told in the parts is lost.
     Partial,
-    /// Everything.
+    /// Every part of the sandbox works.
     Full,
 }
 
@@ -50,7 +51,7 @@ impl Support {
         Self::of(detected())
     }
 
-    /// Whether commands get namespaces of their own.
+    /// True if commands get namespaces of their own.
     #[cfg(target_os = "linux")]
     pub(crate) fn has_namespaces(&self) -> bool {
         self.parts.iter().any(|part| part.name == NAMESPACES && part.holds)
@@ -60,7 +61,7 @@ impl Support {
 #[cfg(target_os = "linux")]
 const NAMESPACES: &str = "namespaces";
 
-/// What was found out.
+/// The sandbox features that were detected in the kernel.
 #[cfg(target_os = "linux")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KernelSupport {
@@ -69,7 +70,7 @@ pub(crate) struct KernelSupport {
     pub(crate) filter: bool,
 }
 
-/// Why there are no namespaces.
+/// The reason why there are no namespaces.
 #[cfg(target_os = "linux")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum NoNamespaces {

@@ -59,7 +59,7 @@ const SIGNS: [(&[&str], &str); 6] = [
 /// `stderr_tail` is the end of its output. `exit_code` is `None` when a signal ended it.
 #[must_use]
 pub fn walled(stderr_tail: &str, exit_code: Option<i32>) -> Option<String> {
-    /// How a shell tells that a program was ended for a forbidden call.
+    /// The words with which a shell reports that a program was ended for a forbidden call.
     const BAD_CALL: &str = "bad system call";
     if exit_code == Some(0) {
         return None;
@@ -76,7 +76,7 @@ fn sentence(what: &str) -> String {
     format!("The sandbox probably blocked this: {what}.")
 }
 
-/// Whether the sign stands there as words of its own: `eperm` is not in `whiteperm`.
+/// True if the sign occurs as words of its own: `eperm` is not in `whiteperm`.
 fn has(text: &str, sign: &str) -> bool {
     let is_word = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
     let bytes = text.as_bytes();

@@ -12,7 +12,7 @@ use crate::{environment::Variable, policy::Policy, support::Support};
 /// walls.
 #[derive(Debug)]
 pub struct Walls {
-    /// What commands get; `None`: what this process has.
+    /// The variables that commands get; `None` for those of this process.
     environment: Option<Vec<Variable>>,
     #[cfg(target_os = "linux")]
     linux: linux::Walls,
@@ -75,8 +75,8 @@ impl Walls {
         self.linux.spare(policy).map(|launcher| self.equipped(launcher))
     }
 
-    /// What to write to a [`spare`](Self::spare): the command `program args` in the folder `here`.
-    /// `None` when it cannot be told in that way; [`command`](Self::command) knows why.
+    /// Returns the message to write to a [`spare`](Self::spare): the command `program args` in the folder `here`.
+    /// `None` if the command cannot be passed in that way; [`command`](Self::command) says why.
     #[must_use]
     pub fn order<A: AsRef<OsStr>>(
         &self,
@@ -105,8 +105,8 @@ impl Walls {
         self.linux.memory()
     }
 
-    /// Why namespaces are not used although the machine seemed to permit them; known after the first
-    /// command.
+    /// Returns the reason why namespaces are not used although the machine seemed to permit them. It is known after
+    /// the first command.
     #[must_use]
     pub fn weakness(&self) -> Option<String> {
         self.linux.weakness()
@@ -164,7 +164,7 @@ impl Walls {
         None
     }
 
-    /// Nothing is found out late here.
+    /// Returns `None`: on this platform no weakness is found after the start.
     #[must_use]
     pub fn weakness(&self) -> Option<String> {
         None
@@ -194,7 +194,7 @@ mod linux {
         words,
     };
 
-    /// How often a holder that was killed is replaced.
+    /// The number of times that a killed holder is replaced.
     const MAX_HOLDERS: u32 = 8;
 
     #[derive(Debug)]
@@ -209,9 +209,9 @@ mod linux {
         Unwanted,
         /// Not needed yet, or ended; so many were started before.
         Absent(u32),
-        /// It runs.
+        /// The holder process runs.
         Running { child: Child, lifeline: ChildStdin, number: u32 },
-        /// It could not be started.
+        /// The holder process could not be started, for this reason.
         Failed(String),
     }
 

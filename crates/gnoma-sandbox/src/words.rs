@@ -26,7 +26,7 @@ pub(crate) fn packed<W: AsRef<OsStr>>(words: impl IntoIterator<Item = W>) -> Opt
     Some(bytes)
 }
 
-/// How many bytes follow the first length. `None` when those would be too many.
+/// Returns the number of bytes that follow the first length; `None` if those would be too many.
 pub(crate) fn length(stated: [u8; LENGTH_BYTES]) -> Option<usize> {
     usize::try_from(u32::from_le_bytes(stated)).ok().filter(|length| *length <= MAX_BYTES)
 }

@@ -30,7 +30,7 @@ pub(crate) fn check(nodes: &[SchemaNode], tracks: bool, value: &Value) -> Result
     if faults.all.is_empty() { Ok(()) } else { Err(faults.all.join("\n")) }
 }
 
-/// What is wrong, a line each; and how deep the deepest fault is.
+/// The faults of a value, a line each, and the depth of the deepest fault.
 #[derive(Debug, Default)]
 struct Faults {
     all: Vec<String>,
@@ -59,7 +59,7 @@ struct Check<'n> {
     tracks: bool,
     steps: u32,
     depth: usize,
-    /// It was given up.
+    /// True if the check was abandoned.
     is_over: bool,
 }
 
@@ -93,7 +93,7 @@ impl Check<'_> {
         }
     }
 
-    /// Whether the part takes the value; what it has looked at counts only then.
+    /// Checks that the part accepts the value; only then do the items and properties that it has looked at count.
     fn takes(
         &mut self,
         id: NodeId,
@@ -414,7 +414,7 @@ fn text(pattern: &Pattern, value: &Value, at: &str, faults: &mut Faults) {
     }
 }
 
-/// Whether no two items are equal; how many steps that took.
+/// Checks that no two items are equal, and returns the number of steps that this took.
 fn unique(items: &[Value], at: &str, faults: &mut Faults) -> u32 {
     let mut steps = 0_u32;
     for (second, item) in items.iter().enumerate() {
@@ -433,7 +433,7 @@ fn unique(items: &[Value], at: &str, faults: &mut Faults) -> u32 {
     steps
 }
 
-/// Whether two values are equal: 1 and 1.0 are, and the order of properties does not matter.
+/// Reports whether two values are equal: 1 and 1.0 are, and the order of properties does not matter.
 fn is_same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => Decimal::of(one) == Decimal::of(other),

@@ -16,7 +16,7 @@ const MAX_NODES: usize = 20_000;
 pub(crate) struct Compiler<'d> {
     pub(crate) document: &'d Value,
     pub(crate) names: Names,
-    /// Nothing beside a reference counts, as drafts before 2019 have it.
+    /// True if keywords beside a reference do not count, as in drafts before 2019.
     pub(crate) is_old: bool,
     pub(crate) nodes: Vec<SchemaNode>,
     pub(crate) known: HashMap<String, NodeId>,

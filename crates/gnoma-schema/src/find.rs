@@ -9,13 +9,13 @@ const MAX_TEXT_BYTES: usize = 8 << 20;
 
 const FENCE: &str = "```";
 
-/// Why an answer does not do.
+/// The reason why an answer does not fit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Misfit {
-    /// It holds no JSON.
+    /// The answer contains no JSON.
     #[error("it is not JSON: {0}")]
     NoJson(String),
-    /// What it holds does not fit; a line for each fault.
+    /// The JSON in the answer does not fit; a line for each fault.
     #[error("{0}")]
     Unfit(String),
 }
@@ -50,7 +50,7 @@ pub(crate) fn find(check: Check<'_>, text: &str) -> Result<String, Misfit> {
     Err(misfit)
 }
 
-/// What stands in fenced blocks, the last first.
+/// Returns the values in fenced blocks, the last first.
 fn fenced(text: &str) -> Vec<Value> {
     let mut found = Vec::new();
     let mut rest = text;

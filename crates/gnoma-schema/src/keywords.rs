@@ -267,7 +267,7 @@ fn of_properties(compiler: &mut Compiler<'_>, part: Subschema<'_>) -> Rules {
     Ok((!says_nothing).then_some(Constraint::Properties(parts)).into_iter().collect())
 }
 
-/// What applies other parts to the same value.
+/// Returns the rules of the keywords that apply other parts to the same value.
 fn of_others(compiler: &mut Compiler<'_>, part: Subschema<'_>) -> Rules {
     let mut rules = Vec::new();
     match part.get("$ref") {
@@ -289,7 +289,7 @@ fn of_others(compiler: &mut Compiler<'_>, part: Subschema<'_>) -> Rules {
     Ok(rules)
 }
 
-/// What asks which items and properties all others have looked at.
+/// Returns the rules of the keywords that ask which items and properties all others have looked at.
 fn late(compiler: &mut Compiler<'_>, part: Subschema<'_>) -> Rules {
     let items = single(compiler, part, "unevaluatedItems")?.map(Constraint::OtherItems);
     let properties =

@@ -34,7 +34,7 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// Reads a schema.
+    /// Parses a JSON schema from text.
     ///
     /// # Errors
     /// It is no JSON Schema, or one that cannot be checked exactly.
@@ -49,7 +49,7 @@ impl Schema {
         Ok(Self { nodes, tracks })
     }
 
-    /// Checks a value.
+    /// Checks that a value fits the schema.
     ///
     /// # Errors
     /// What is wrong with it, a line for each fault, the first few.

@@ -35,7 +35,7 @@ impl Types {
         })
     }
 
-    /// Whether a value is of one of them.
+    /// Reports whether a value is of one of these types.
     pub(crate) fn has(self, value: &Value) -> bool {
         let names: &[&str] = match value {
             Value::Null => &["null"],
@@ -56,7 +56,7 @@ impl Types {
     }
 }
 
-/// How a number is bounded.
+/// The kind of limit on a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bound {
     Least,
@@ -66,7 +66,7 @@ pub(crate) enum Bound {
     MultipleOf,
 }
 
-/// What is counted.
+/// The elements of a value that a limit counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Counted {
     Characters,
@@ -81,7 +81,7 @@ pub(crate) struct Pattern {
     pub(crate) regex: Regex,
 }
 
-/// What properties must be: by name, by pattern, and all others.
+/// The requirements for properties: by name, by pattern, and for all others.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Properties {
     pub(crate) named: HashMap<String, NodeId>,
@@ -114,9 +114,9 @@ pub(crate) enum Constraint {
     Required(Vec<String>),
     Properties(Properties),
     Names(NodeId),
-    /// Where the property is there, these are as well.
+    /// If the property is present, the listed ones must be present as well.
     Needs(Vec<(String, Vec<String>)>),
-    /// Where the property is there, this holds.
+    /// If the property is present, this part of the schema applies.
     Brings(Vec<(String, NodeId)>),
     Same(NodeId),
     All(Vec<NodeId>),

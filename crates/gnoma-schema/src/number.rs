@@ -47,7 +47,7 @@ impl Decimal {
         !self.negative && self.digits > 0
     }
 
-    /// Whether it is a whole number of times `unit`, which is not zero.
+    /// Reports whether the number is a whole multiple of `unit`, which is not zero.
     pub(crate) fn is_multiple_of(self, unit: Self) -> bool {
         if self.digits == 0 {
             return true;

@@ -7,7 +7,7 @@ use crate::node::Pattern;
 /// Most memory that one expression may take, in bytes.
 const MAX_REGEX_BYTES: usize = 1 << 20;
 
-/// Reads an expression.
+/// Parses a regular expression of ECMA-262.
 ///
 /// # Errors
 /// It is broken, can only be matched by trying (look-around, back references), or has scripts of Unicode.
@@ -73,7 +73,7 @@ fn translated(words: &str) -> String {
     out
 }
 
-/// `\cX`.
+/// Translates a control character, written `\cX`.
 fn control(letter: Option<char>) -> String {
     match letter.filter(char::is_ascii_alphabetic) {
         Some(letter) => format!(r"\x{:02x}", u32::from(letter) % 32),

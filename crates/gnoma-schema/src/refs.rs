@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-/// What in a document has a name of its own.
+/// The parts of a document that have a name of their own.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     /// Parts with an address (`$id`): pointer and address. The whole document is the first.

@@ -25,7 +25,7 @@ pub(crate) use secret_context::SecretContext;
 /// The family that all places belong to.
 pub(crate) const FAMILY: &str = "context";
 
-/// All places.
+/// All contexts in which secrets are looked for.
 pub(crate) const PLACES: &[SecretContext] = &[
     url::USER_INFO,
     header::AUTHORIZATION,

@@ -56,9 +56,9 @@ const fn classes() -> [u8; 256] {
 pub(crate) struct Keyword<'w> {
     /// The word, in any letter case.
     pub(crate) word: &'w str,
-    /// What is told when it is found; below 2¹⁶.
+    /// The value that is reported when the word is found; below 2¹⁶.
     pub(crate) value: usize,
-    /// Where the group of its letters begins that is rarest in text together with its neighbours.
+    /// The offset of the group of letters that is rarest in text together with its neighbours.
     pub(crate) rarest: usize,
 }
 
@@ -104,7 +104,7 @@ struct KeywordHit {
 }
 
 impl Keywords {
-    /// Takes the words.
+    /// Builds the set from the words.
     pub(crate) fn new<'w>(words: impl IntoIterator<Item = Keyword<'w>>) -> Self {
         let mut set = Self {
             after: Box::new([0; GROUPS]),
@@ -176,7 +176,7 @@ impl Keywords {
         self.compare(text, text.len(), classes as usize % GROUPS, found);
     }
 
-    /// Whether the group that ends at `end` may stand behind the byte before it.
+    /// True if the group that ends at `end` may stand behind the byte before it.
     fn may_follow(&self, text: &[u8], end: usize, group: usize) -> bool {
         let start = end.saturating_sub(MIN_WORD_BYTES);
         byte_before(text, start).is_none_or(|&byte| self.before[group] >> class(byte) & 1 != 0)
@@ -225,14 +225,14 @@ fn class(byte: u8) -> usize {
     usize::from(CLASSES[usize::from(byte)] & !TOKEN)
 }
 
-/// Where the run of token characters that holds `start` ends.
+/// Returns the end of the run of token characters that holds `start`.
 pub(crate) fn run_end(text: &[u8], start: usize) -> usize {
     let rest = text.get(start..).unwrap_or_default();
     let is_token = |byte: &&u8| CLASSES[usize::from(**byte)] & TOKEN != 0;
     start + rest.iter().take_while(is_token).count()
 }
 
-/// Where the group of the word begins that is rarest in text together with its neighbours.
+/// Returns the offset of the word's group of letters that is rarest in text together with its neighbours.
 fn rarest_group(word: &[u8]) -> Option<usize> {
     let last = word.len().checked_sub(MIN_WORD_BYTES)?;
     (0..=last).max_by_key(|&start| {

@@ -26,7 +26,7 @@ impl<const N: usize> Parts<N> {
         Self { words, begins }
     }
 
-    /// Whether one of the words stands in `value`.
+    /// True if one of the words occurs in `value`.
     pub(crate) fn stand_in(&self, value: &[u8]) -> bool {
         value.iter().enumerate().any(|(at, byte)| {
             let begun = self.begins[usize::from(*byte)];
@@ -34,7 +34,7 @@ impl<const N: usize> Parts<N> {
         })
     }
 
-    /// Whether `text` begins with one of the words of the bits.
+    /// True if `text` begins with one of the words that the bits select.
     fn follows(&self, mut begun: u32, text: &[u8]) -> bool {
         while begun != 0 {
             let word = self.words.get(begun.trailing_zeros() as usize).copied().unwrap_or_default();

@@ -113,7 +113,7 @@ fn default_reach() -> usize {
     DEFAULT_REACH
 }
 
-/// Why a rule cannot be used. Names the rule, so that a person finds it in their configuration.
+/// The reason why a rule cannot be used. It names the rule, so that a person finds it in their configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum RuleError {
     /// A pattern is not a regular expression of the supported kind, or is too large.
@@ -121,7 +121,7 @@ pub enum RuleError {
     Pattern {
         /// Id of the rule.
         rule: String,
-        /// What is wrong with it.
+        /// The problem with the pattern.
         reason: String,
     },
     /// Two rules share an id, or a field has a value that means nothing.
@@ -129,7 +129,7 @@ pub enum RuleError {
     Rule {
         /// Id of the rule.
         rule: String,
-        /// What is wrong with it.
+        /// The problem with the rule.
         reason: String,
     },
 }

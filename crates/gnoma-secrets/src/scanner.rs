@@ -29,10 +29,10 @@ pub(crate) use spans::merge;
 
 /// Bytes of a text that one window is responsible for.
 pub(crate) const WINDOW_BYTES: usize = 256 << 10;
-/// What a window sees before and after its own bytes. A longer secret may be found in part.
+/// The number of bytes that a window sees before and after its own bytes. A longer secret may be found in part.
 pub(crate) const OVERLAP_BYTES: usize = 16 << 10;
 
-/// What a scanner looks for besides the built-in rules, and what it leaves out.
+/// The options of a scanner: what it looks for in addition to the built-in rules, and what it leaves out.
 #[derive(Debug, Default)]
 pub struct ScannerOptions {
     /// Rules of the user.
@@ -97,8 +97,7 @@ impl Scanner {
         }
     }
 
-    /// How many secrets are known. When there are more than before, a text that held none may hold
-    /// some.
+    /// Returns the number of known secrets. If it has grown, a text in which no secret was found may hold some.
     pub fn known(&self) -> usize {
         self.selection.known.count()
     }

@@ -15,7 +15,7 @@ pub struct StreamScanner {
     held: Vec<u8>,
     /// Offset of the first held byte.
     offset: usize,
-    /// What the next window is responsible for.
+    /// The range that the next window is responsible for.
     core: Range<usize>,
     /// Found, but a later window may add to it.
     open: Vec<Raw>,

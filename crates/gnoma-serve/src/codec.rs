@@ -24,7 +24,7 @@ const MAX_SHOWN_CHARS: usize = 60;
 pub struct Unreadable {
     /// The id of the request, as far as it was readable.
     pub id: RequestId,
-    /// Why.
+    /// The error that says why the message cannot be read.
     pub error: RequestError,
 }
 
@@ -213,7 +213,7 @@ pub fn write_message(message: ServerMessage, out: &mut Vec<u8>) {
     }
 }
 
-/// What is said in place of a message that is too long for a line.
+/// Returns the message that is sent in place of one that is too long for a line.
 fn shortened(message: ServerMessage, bytes: usize) -> ServerMessage {
     match message {
         ServerMessage::Reply { id, result: _ } => ServerMessage::Reply {

@@ -23,21 +23,21 @@ use tokio::{
 
 use crate::{codec, server::first_line};
 
-/// How long a server may take to answer the first line.
+/// The time that a server may take to answer the first line.
 const GREETING_PATIENCE: Duration = Duration::from_secs(3);
 /// Bytes that are read at once.
 const READ_BYTES: usize = 64 << 10;
 
-/// Why there is no connection.
+/// The reason why there is no connection.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// Nobody listens there.
+    /// No server listens at the socket.
     #[error("no gnoma server is running")]
     NotRunning,
     /// The server does not take this client.
     #[error("{0}")]
     Refused(RequestError),
-    /// It broke.
+    /// The connection broke with this error.
     #[error("the server does not answer: {0}")]
     Io(#[from] io::Error),
 }

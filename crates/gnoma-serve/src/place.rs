@@ -12,22 +12,22 @@ use std::{
 use rustix::fs::{FlockOperation, flock};
 use tokio::net::{UnixListener, UnixStream};
 
-/// Nobody but the user may open the folder.
+/// The mode of the folder: only the user may open it.
 const FOLDER_MODE: u32 = 0o700;
-/// Nobody but the user may connect.
+/// The mode of the socket: only the user may connect.
 const SOCKET_MODE: u32 = 0o600;
 /// Most bytes of what the lock's file says of its holder.
 const MAX_HOLDER_BYTES: u64 = 32;
 /// Longest path that a socket can have on every system.
 const MAX_PATH_BYTES: usize = 100;
 
-/// Why the socket's place cannot be used.
+/// The reason why the socket's place cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
     /// Another server listens there.
     #[error("a gnoma server is already running (process {pid})")]
     Taken {
-        /// Its process id, as it said itself.
+        /// The process id of the other server, as it gave it itself.
         pid: String,
     },
     /// The folder is not the user's alone.
@@ -39,9 +39,9 @@ pub enum PlaceError {
     /// The system refused something.
     #[error("`{}`: {source}", path.display())]
     Io {
-        /// What was to be used.
+        /// The path that was to be used.
         path: PathBuf,
-        /// Why not.
+        /// The error of the system.
         source: io::Error,
     },
 }
@@ -55,7 +55,7 @@ pub struct Place {
 /// The right to listen at a place, as long as it lives.
 #[derive(Debug)]
 pub struct Held {
-    /// What listens.
+    /// The listener on the socket.
     pub listener: UnixListener,
     socket: PathBuf,
     /// The system lets go of the lock when the process ends, however it ends.
@@ -77,7 +77,7 @@ impl Place {
         Self { folder }
     }
 
-    /// The socket's file.
+    /// Returns the path of the socket's file.
     #[must_use]
     pub fn socket(&self) -> PathBuf {
         self.folder.join("server.sock")

@@ -18,7 +18,7 @@ use crate::codec;
 
 /// Connections at once; one more is refused.
 const MAX_CONNECTIONS: usize = 256;
-/// How long a client may take to say hello.
+/// The time that a client may take to say hello.
 const HELLO_PATIENCE: Duration = Duration::from_secs(10);
 /// Bytes that are read at once.
 const READ_BYTES: usize = 64 << 10;
@@ -27,7 +27,7 @@ const WRITE_BYTES: usize = 64 << 10;
 /// Wait after the system refused a connection, as it does when there are too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// What a server needs of its host.
+/// The functions that a server needs from its host.
 pub trait Server: Send + Sync + 'static {
     /// The program and its version, for people.
     fn program(&self) -> String;
@@ -212,8 +212,8 @@ fn may_connect(stream: &UnixStream) -> Result<(), RequestError> {
     }
 }
 
-/// Whether a process was started by this one, directly or not. Where the system does not tell, it is
-/// taken not to be.
+/// Reports whether a process was started by this one, directly or not. If the system does not tell, the answer is
+/// no.
 fn is_descendant(pid: i32) -> bool {
     /// More ancestors than any process has.
     const MAX_ANCESTORS: usize = 1_000;

@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-/// Where a command acts, as far as the text tells.
+/// The place at which a command acts, as far as the text tells.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum FilePlace {
     /// This path: absolute, links not looked at. A `..` stays where what stands before it may be a link.
@@ -14,7 +14,7 @@ pub enum FilePlace {
     Pattern {
         /// The longest folder that is certain.
         base: PathBuf,
-        /// The whole pattern.
+        /// The whole pattern, as an absolute path.
         pattern: String,
     },
     /// A path that only running would show; the text as written.
@@ -45,14 +45,14 @@ pub enum Effect {
     System(String),
     /// Changes state of a repository: a commit, a branch, the index.
     Repository(String),
-    /// It cannot be known what it does, and why that is.
+    /// The effect of the command cannot be known, for this reason.
     Unknown(String),
 }
 
-/// How bad it would be if the command were not meant.
+/// The severity of a command's effects if the command were not meant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Risk {
-    /// Changes nothing.
+    /// The command changes nothing.
     #[default]
     None,
     /// Changes that are easily taken back.
@@ -75,16 +75,17 @@ pub struct Invocation {
     /// Folder it runs in, or, where a `cd` before it failed, the one the line starts in; `None` once a `cd`
     /// could not be followed.
     pub cwd: Option<PathBuf>,
-    /// What it does. Empty for one that only computes or prints, such as `echo`.
+    /// The effects of the command. Empty for a command that only computes or prints, such as `echo`.
     pub effects: Vec<Effect>,
-    /// How bad.
+    /// The risk of the command.
     pub risk: Risk,
 }
 
-/// What is known of a whole command line.
+/// The facts that are known about a whole command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Analysis {
-    /// Why it is not understood; then nothing else here is complete, and it must be asked for.
+    /// The reason why the command line is not understood. If it is set, all other fields are incomplete, and the
+    /// command line needs approval.
     pub unparsed: Option<String>,
     /// Simple commands in the order they are written, also those in pipes, groups, functions,
     /// substitutions, `-c` strings, and those that `env`, `sudo`, `xargs`, `find -exec` would run.
@@ -98,7 +99,7 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// Whether it is proved that nothing changes, nothing unknown runs and nothing leaves.
+    /// True if it is proved that nothing changes, no unknown code runs and no data leaves.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.unparsed.is_none()
@@ -115,7 +116,7 @@ impl Analysis {
     }
 }
 
-/// Where a command line is looked at from.
+/// The surroundings in which a command line is analysed.
 #[derive(Clone, Debug)]
 pub struct StartContext {
     /// Folder it starts in: absolute, and no link leads to it.

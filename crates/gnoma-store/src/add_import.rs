@@ -15,12 +15,12 @@ use crate::{
     origin, redact, results, session, session_row,
 };
 
-/// What became of an import.
+/// The result of an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportOutcome {
     /// The session it is now.
     pub session: SessionId,
-    /// It was added. Otherwise it had been before, and nothing was changed.
+    /// True if the session was added. Otherwise it had been added before, and nothing was changed.
     pub is_new: bool,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Ready {
     results: Vec<(ResultId, results::Packed)>,
 }
 
-/// Redacts everything.
+/// Redacts everything that was imported.
 pub(crate) fn prepare(redact: &Redact, imported: Imported) -> Result<Ready> {
     let Imported { title, origin, entries, results, project: _, skipped: _ } = imported;
     Ok(Ready {

@@ -33,7 +33,7 @@ pub(crate) fn add(
     if added == 0 { Err(not_found(format_args!("session `{parent}`"))) } else { Ok(()) }
 }
 
-/// What is known of a session that another one has started.
+/// Returns what is known of a session that another one has started.
 pub(crate) fn of(connection: &Connection, session: i64) -> Result<Option<ChildRow>> {
     connection
         .prepare_cached("SELECT parent, name, open FROM child WHERE session = ?1")

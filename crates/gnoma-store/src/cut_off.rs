@@ -75,7 +75,7 @@ fn name(facts: &SessionFacts) -> &str {
     facts.child.as_ref().map_or("", |child| child.name.as_str())
 }
 
-/// What a session did last.
+/// Describes what a session did last.
 fn last(connection: &Connection, tip: Option<i64>) -> Result<String> {
     let mut next = tip;
     for _ in 0..MAX_LOOKED_AT {

@@ -40,11 +40,11 @@ const MAX_HEALS: u64 = 3;
 pub(crate) struct Database {
     /// Locked alone while it is healed.
     current: RwLock<Current>,
-    /// How often it was tried to heal it.
+    /// The number of attempts to heal the file.
     heals: AtomicU64,
-    /// How often that brought another file.
+    /// The number of attempts to heal that brought another file.
     generation: AtomicU64,
-    /// Something was deleted since the log was last freed of it.
+    /// True if something was deleted since the log was last freed of it.
     deleted: Arc<AtomicBool>,
     path: PathBuf,
     /// Tells its stores from those of others, with their numbers.
@@ -92,13 +92,13 @@ impl Database {
         Arc::clone(&self.deleted)
     }
 
-    /// Another store's name.
+    /// Returns the name of another store.
     pub(crate) fn next_token(&self) -> String {
         let number = self.next_store.fetch_add(1, Ordering::Relaxed);
         format!("{}-{number}", self.token)
     }
 
-    /// Whether it is the sound file at `path` still, for all that is known.
+    /// Reports whether this is still the sound file at `path`, for all that is known.
     pub(crate) fn is_as_opened(&self, path: &Path) -> bool {
         let opened = self.current.try_read().ok().and_then(|current| current.opened);
         path == self.path
@@ -121,7 +121,7 @@ impl Database {
         }
     }
 
-    /// How often another file took its place; for [`heal`](Self::heal).
+    /// Returns how often another file took the place of this one; for [`heal`](Self::heal).
     pub(crate) fn generation(&self) -> u64 {
         self.generation.load(Ordering::SeqCst)
     }
@@ -179,7 +179,7 @@ pub(crate) struct Current {
     next_reader: AtomicUsize,
     /// None where the file could not be opened again.
     writer: Option<Worker>,
-    /// Which file it is.
+    /// The identity of the file.
     opened: Option<(u64, u64)>,
     options: Option<Arc<Options>>,
     only_reads: bool,

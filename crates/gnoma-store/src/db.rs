@@ -19,7 +19,7 @@ use crate::{
 /// The log may grow to this many pages before a commit works it into the main file, whoever waits.
 const LOG_PAGES: i64 = 4000;
 
-/// What of the log file is kept for the next writes.
+/// The part of the log file that is kept for the next writes, in bytes.
 const LOG_KEPT_BYTES: i64 = 4 * 1024 * 1024;
 
 /// Reads the whole database with its indexes and says whether it is sound.
@@ -137,8 +137,8 @@ fn recognise(connection: &Connection) -> Result<()> {
     Err(damaged("it does not say that it is gnoma's"))
 }
 
-/// Whether there is a write-ahead log now. The database's own waiting does not cover a change of
-/// journal.
+/// Sets the journal and reports whether there is a write-ahead log now. The database's own waiting does not cover a
+/// change of journal.
 pub(crate) fn set_journal(
     connection: &Connection,
     journal: Journal,
@@ -204,7 +204,7 @@ fn is_network(_folder: &Path) -> bool {
     false
 }
 
-/// What must be said while a database has no page.
+/// Applies the settings that must be set while a database has no page.
 pub(crate) fn before_first_page(connection: &Connection) -> Result<()> {
     // Room of deleted sessions can be given back later.
     connection.pragma_update(None, "auto_vacuum", "INCREMENTAL").explain()

@@ -61,12 +61,12 @@ fn is_json(body: &str) -> bool {
     serde_json::from_str::<IgnoredAny>(body).is_ok()
 }
 
-/// Whether a body is a record of this version, to the letter.
+/// Reports whether a body is a record of this version, to the letter.
 pub(crate) fn is_as_written(body: &str) -> bool {
     Record::from_json(body).is_ok()
 }
 
-/// Whether a body that cannot be read would be a message.
+/// Reports whether a body that cannot be read would be a message.
 pub(crate) fn may_be_message(body: &str) -> bool {
     body.starts_with("{\"message\":")
 }

@@ -51,7 +51,7 @@ pub(crate) fn from_io(what: &str, path: &Path, error: &io::Error) -> StoreError 
     StoreError::new(kind.clone(), sentence(&kind, &cause))
 }
 
-/// What could not be read as what it should be.
+/// Returns the error for something that could not be read as what it should be.
 pub(crate) fn damaged(cause: &str) -> StoreError {
     StoreError::new(StoreErrorKind::Damaged, sentence(&StoreErrorKind::Damaged, cause))
 }
@@ -76,7 +76,7 @@ pub(crate) fn invalid_id(id: &SessionId) -> StoreError {
     )
 }
 
-/// Something that is not there.
+/// Returns the error for something that is not there.
 pub(crate) fn not_found(what: impl std::fmt::Display) -> StoreError {
     StoreError::new(StoreErrorKind::NotFound, format!("no {what} found"))
 }

@@ -16,7 +16,7 @@ use self::block::blocks;
 /// The version of the JSON lines.
 pub(crate) const LINES_VERSION: u32 = 1;
 
-/// What an exported session looks like.
+/// The form of an exported session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// For reading and for repositories.
@@ -32,16 +32,16 @@ pub enum Format {
 pub(crate) struct LinesHead {
     /// The version of the lines.
     pub(crate) gnoma_session: u32,
-    /// The session's facts.
+    /// The facts of the session.
     pub(crate) facts: SessionFacts,
 }
 
 /// A large result among the JSON lines.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ResultLine<'t> {
-    /// Its handle.
+    /// The handle of the result.
     pub(crate) result: ResultId,
-    /// All of it.
+    /// The whole text of the result.
     pub(crate) text: Cow<'t, str>,
 }
 
@@ -76,7 +76,7 @@ impl Format {
         }
     }
 
-    /// What comes after the entries.
+    /// Returns the text that comes after the entries.
     #[must_use]
     pub fn tail(self) -> &'static str {
         match self {

@@ -33,7 +33,7 @@ pub(crate) fn doubt(path: &Path) {
     drop(private_file(&beside(path, DOUBT)));
 }
 
-/// Whether a file is there that ends within its first page: SQLite takes it for a new one. Not where its
+/// Reports whether a file is there that ends within its first page: SQLite takes it for a new one. False where its
 /// log or journal may hold the rest.
 ///
 /// An empty file is new, unless it was in use ([`mark_used`]): whoever made it died, or found the disk full,
@@ -82,7 +82,7 @@ pub(crate) fn still(path: &Path, opened: Option<(u64, u64)>) -> Result<()> {
     ))
 }
 
-/// `<path>.<ending>`.
+/// Returns the path `<path>.<ending>`.
 pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".");
@@ -147,7 +147,7 @@ pub(crate) fn lock(path: &Path, patience: Duration) -> Result<File> {
 /// Most damaged databases that are kept: the first, which nothing was lost of yet, and the latest.
 const MAX_ASIDE: usize = 8;
 
-/// What a damaged database is called when it is set aside.
+/// The word that the name of a damaged database gets when it is set aside.
 pub(crate) const DAMAGED: &str = "damaged";
 
 /// Files a database may consist of.

@@ -13,7 +13,7 @@ pub fn session_id(at_ms: i64, chance: i64) -> SessionId {
     SessionId::new(format!("{second}-{:06x}", chance & 0x00ff_ffff))
 }
 
-/// Whether a text has the form of an id: the digits of a date and of a time, and six of `0-9a-f`. Programs
+/// Reports whether a text has the form of an id: the digits of a date and of a time, and six of `0-9a-f`. Programs
 /// that drive sessions name theirs by UUIDs.
 pub(crate) fn is_session_id(text: &str) -> bool {
     const OWN: &[u8] = b"dddddddd-dddddd-xxxxxx";

@@ -10,9 +10,9 @@ use crate::error::Result;
 
 /// A piece of work and the way to answer.
 pub(crate) trait Job: Send {
-    /// What its transaction must survive.
+    /// Returns what the job's transaction must survive.
     fn durability(&self) -> Durability;
-    /// What needs no database and would only make others wait inside the transaction.
+    /// Does the part of the work that needs no database and would only make others wait inside the transaction.
     fn prepare(&mut self);
     /// The work. Called once.
     fn run(&mut self, connection: &Connection) -> Result<()>;
@@ -92,7 +92,7 @@ pub(crate) fn asked<I: Send + 'static, T: Send + 'static>(
     (Box::new(job), answer)
 }
 
-/// What is told when a thread has ended.
+/// Returns the error for a store whose thread has ended.
 pub(crate) fn closed() -> StoreError {
     StoreError::new(StoreErrorKind::Io, "the session store is closed")
 }

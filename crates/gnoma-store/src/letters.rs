@@ -5,10 +5,10 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use gnoma_core::{Content, Message, Role, Text, Thinking, ToolCall, store::Record};
 
-/// What replaces a lost letter.
+/// The character that replaces a lost letter.
 const LOST: char = char::REPLACEMENT_CHARACTER;
 
-/// What the form of an entry is written with, and the letters and digits that its names have.
+/// The characters that the form of an entry is written with, and the letters and digits that its names have.
 const LETTERS: &str = "\"{}[]:,\\-_0123456789abcdefghijklmnopqrstuvwxyz";
 
 /// Characters before the place where reading ends in which the wrong one is searched for first.
@@ -67,7 +67,7 @@ fn marked(body: &str, found: BTreeSet<usize>) -> Option<Record> {
         .find_map(|places| read_with(body, &places, LOST))
 }
 
-/// What replaces an unreadable message: a text that says so and shows what is left.
+/// Returns the replacement for an unreadable message: a text that says so and shows what is left.
 pub(crate) fn in_words(body: &str) -> Option<Record> {
     let end = body.floor_char_boundary(MAX_SHOWN_BYTES);
     let text = format!("[damaged message; what is left of it: {}]", body.get(..end)?);
@@ -124,15 +124,15 @@ fn unsigned(message: &Message) -> Option<Record> {
     Some(Record::Message(Arc::new(rebuilt)))
 }
 
-/// Where reading ends.
+/// Returns the place where reading ends.
 fn end_of_sense(body: &str) -> Option<usize> {
     let error = Record::from_json(body).err()?;
     // Entries are written on one line.
     (error.line() <= 1).then(|| error.column().min(body.len()))
 }
 
-/// Where the wrong letter may stand: near the place where reading ends, then wherever names and signs
-/// stand before it.
+/// Returns the places where the wrong letter may stand: near the place where reading ends, then wherever names and
+/// signs stand before it.
 fn places(body: &str, end: usize) -> [Vec<usize>; 2] {
     let first = body.floor_char_boundary(end.saturating_sub(NEAR));
     let last = body.ceil_char_boundary(end + 1);

@@ -47,8 +47,8 @@ fn read_trimmed(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default().trim().to_owned()
 }
 
-/// When a process of this machine started, in ticks since boot; `None` when there is no such
-/// process. Empty where the system does not tell.
+/// Returns when a process of this machine started, in ticks since boot; `None` when there is no such process. Empty
+/// where the system does not tell.
 fn started(pid: u32) -> Option<String> {
     match fs::read_to_string(format!("/proc/{pid}/stat")) {
         Ok(stat) => start_of(&stat),
@@ -102,18 +102,18 @@ impl Hold {
         }))
     }
 
-    /// When its process started, in ticks since boot.
+    /// Returns when the holder's process started, in ticks since boot.
     #[cfg(test)]
     pub(crate) fn started(&self) -> &str {
         &self.owner.started
     }
 
-    /// For people.
+    /// Returns the holder as shown to people.
     pub(crate) fn holder(&self) -> Holder {
         Holder { pid: self.owner.pid, host: self.owner.host.clone(), since_ms: self.since_ms }
     }
 
-    /// Whether the holder may still write.
+    /// Reports whether the holder may still write.
     pub(crate) fn is_live(&self, me: &Identity, now_ms: i64) -> bool {
         is_live(self, me, now_ms, &started)
     }

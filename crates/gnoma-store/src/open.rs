@@ -26,10 +26,10 @@ use crate::{
     users::User,
 };
 
-/// Where the schema's text stands at the latest.
+/// The number of bytes from the beginning of a file within which the schema's text stands at the latest.
 const MARK_WITHIN_BYTES: u64 = 64 * 1024;
 
-/// How much of a file is read at a time.
+/// The number of bytes of a file that are read at a time.
 const MAX_READ_BYTES: usize = 64 * 1024;
 
 /// A file without tables is no longer than this.
@@ -124,7 +124,7 @@ fn make_file(options: &Options, path: &Path) -> Result<()> {
     }
 }
 
-/// Whether a file that cannot be used was ours once, by its bytes.
+/// Reports whether a file that cannot be used was ours once, by its bytes.
 fn is_ours(path: &Path) -> Result<bool> {
     let mut head = Vec::new();
     let file = File::open(path).map_err(|error| from_io("cannot read", path, &error))?;
@@ -134,7 +134,7 @@ fn is_ours(path: &Path) -> Result<bool> {
     Ok(bears_our_marks(&head) || is_blank(path, &head)? || rescue::holds_ours(path))
 }
 
-/// Whether the file is nothing but zeros: power failed before what was written was on the disk.
+/// Reports whether the file is nothing but zeros: power failed before what was written was on the disk.
 fn is_blank(path: &Path, head: &[u8]) -> Result<bool> {
     let is_zero = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0);
     if !is_zero(head) {

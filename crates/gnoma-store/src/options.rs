@@ -9,16 +9,16 @@ use std::{
 
 use crate::rescued::Rescued;
 
-/// How long one waits for other processes before giving up.
+/// The time to wait for other processes before giving up.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Longest readable part of a project key.
 const KEY_NAME_CHARS: usize = 40;
 
-/// What a string is that is about to be written.
+/// The kind of string that is about to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Written {
-    /// Something people or models say, or a value inside it.
+    /// A text that people or models say, or a value inside it.
     Words,
     /// A token or file that is of use only unchanged: a vendor's signature, a picture's bytes.
     Opaque,
@@ -27,7 +27,7 @@ pub enum Written {
 /// Receives every string before it is written and returns what may be saved of it.
 pub type Redact = dyn for<'t> Fn(Written, &'t str) -> Cow<'t, str> + Send + Sync;
 
-/// How changes are kept safe until they are in the main file.
+/// The way in which changes are kept safe until they are in the main file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Journal {
     /// A write-ahead log where the file system can share memory, else a rollback journal.
@@ -40,7 +40,7 @@ pub enum Journal {
 /// Hears what a recovery brought.
 pub type Recovered = dyn Fn(Rescued) + Send + Sync;
 
-/// Where a store is and what it keeps.
+/// The options of a store: where it is and what it keeps.
 #[derive(Clone)]
 pub struct Options {
     /// Folder of the databases; made with mode 0700 when missing. Profiles have folders of their
@@ -54,9 +54,9 @@ pub struct Options {
     pub redact: Arc<Redact>,
     /// Told what became of a database in which damage was met while it was in use.
     pub recovered: Arc<Recovered>,
-    /// How long to wait for other processes.
+    /// The time to wait for other processes.
     pub patience: Duration,
-    /// How to keep changes safe.
+    /// The way to keep changes safe.
     pub journal: Journal,
     /// Returns the current time in milliseconds since 1970: for a request without a time, it decides which holds
     /// are too old to count.
@@ -84,7 +84,7 @@ impl Options {
         }
     }
 
-    /// The database's file.
+    /// Returns the path of the database's file.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         self.folder.join(format!("{}.db", self.key))

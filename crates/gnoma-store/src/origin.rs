@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::{Explain, Result};
 
-/// What is kept of the name a session had.
+/// Returns the hash that is saved in place of the name that a session had.
 pub(crate) fn hash(origin: &str) -> String {
     blake3::hash(origin.as_bytes()).to_hex().to_string()
 }

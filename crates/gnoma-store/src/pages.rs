@@ -28,12 +28,12 @@ const MAX_TRUNK_PAGES: usize = PAGE_BYTES / 4 - 2;
 /// A file or a log of more pages is not walked further.
 const MAX_PAGES: u32 = 1 << 22;
 
-/// What one page of a tree holds.
+/// The content of one page of a tree.
 #[derive(Default)]
 pub(crate) struct TreePage {
-    /// Its rows; none on inner pages of tables.
+    /// The rows of the page; none on inner pages of tables.
     pub(crate) rows: Vec<FoundRow>,
-    /// Its first and its last row where their numbers are out of order, with those that they may have.
+    /// The first and the last row of the page where their numbers are out of order, with those that they may have.
     pub(crate) edges: Vec<FoundRow>,
     /// The pages below it.
     pub(crate) children: Vec<u32>,
@@ -45,7 +45,7 @@ pub(crate) struct TreePage {
 pub(crate) struct Pages {
     file: File,
     log: Option<File>,
-    /// Where in the log the latest state of a page stands.
+    /// The place in the log where the latest state of a page stands.
     logged: HashMap<u32, u64>,
     count: u32,
 }
@@ -62,7 +62,7 @@ impl Pages {
         Ok(Self { file, log, logged, count: in_file.max(after_commit).min(MAX_PAGES) })
     }
 
-    /// How many pages there are, from 1.
+    /// Returns the number of pages, which are counted from 1.
     pub(crate) fn count(&self) -> u32 {
         self.count
     }
@@ -226,7 +226,7 @@ impl Pages {
         (sound.len() >= wrong.len()).then_some(kind)
     }
 
-    /// Whether a page that is not whole may have held more rows of a table than the `found`.
+    /// Reports whether a page that is not whole may have held more rows of a table than the `found`.
     pub(crate) fn may_lack(&self, number: u32, found: usize) -> bool {
         let Some(bytes) = self.bytes(number) else { return true };
         let start = start_of(number, &bytes);
@@ -239,7 +239,7 @@ impl Pages {
         }
     }
 
-    /// Whether the file ends before the last page that its header speaks of.
+    /// Reports whether the file ends before the last page that its header speaks of.
     pub(crate) fn is_cut(&self) -> bool {
         let Some(header) = self.bytes(1) else { return true };
         // The header's count is true only where both counters of changes agree.
@@ -255,7 +255,7 @@ impl Pages {
         !(1..=last).all(is_there)
     }
 
-    /// What the map of pages says a page is for, in databases that have one. Pages of trees are known by
+    /// Returns what the map of pages says a page is for, in databases that have one. Pages of trees are known by
     /// their first byte as well, which is never that of the rest of a row.
     pub(crate) fn role(&self, number: u32) -> Option<PageUse> {
         /// Pages that one page of the map tells of, five bytes each.
@@ -282,34 +282,34 @@ impl Pages {
     }
 }
 
-/// What a page is for.
+/// The use of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PageUse {
     /// Part of a table or an index.
     Tree,
     /// The rest of a long row.
     Overflow,
-    /// Not in use.
+    /// A page that is not in use.
     Free,
     /// Part of the map itself.
     Map,
 }
 
-/// Where the cells of a page stand, as it says itself.
+/// Returns where the cells of a page stand, as the page says itself.
 fn pointers(bytes: &[u8], start: usize, kind: Kind) -> impl Iterator<Item = usize> + '_ {
     let length = usize::from(be16(bytes, start + 3).unwrap_or_default()).min(PAGE_BYTES / 2);
     let first = start + kind.header_bytes();
     (0..length).filter_map(move |which| be16(bytes, first + 2 * which).map(usize::from))
 }
 
-/// Where the tree's part of a page begins: behind the file's header in page 1, unless another page has
+/// Returns where the tree's part of a page begins: behind the file's header in page 1, unless another page has
 /// taken its place.
 fn start_of(number: u32, bytes: &[u8]) -> usize {
     let is_other = bytes.first().copied().and_then(Kind::of).is_some();
     if number == 1 && !is_other { FILE_HEADER_BYTES } else { 0 }
 }
 
-/// Whether the bytes are a page of the map. One that other bytes have taken the place of says nothing
+/// Reports whether the bytes are a page of the map. A page that other bytes have taken the place of says nothing
 /// about any page.
 fn is_map(bytes: &[u8]) -> bool {
     /// More than damage in some places makes wrong, and fewer than any other page has.
@@ -318,7 +318,7 @@ fn is_map(bytes: &[u8]) -> bool {
     wrong.count() <= MAX_WRONG
 }
 
-/// Whether cells, free blocks and fragments make up the whole content area of a page.
+/// Reports whether cells, free blocks and fragments make up the whole content area of a page.
 fn is_accounted_for(bytes: &[u8], start: usize, cells: usize) -> Option<bool> {
     let area = PAGE_BYTES.checked_sub(usize::from(be16(bytes, start + 5)?))?;
     let mut known = cells + usize::from(*bytes.get(start + 7)?);

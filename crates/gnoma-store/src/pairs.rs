@@ -9,8 +9,8 @@ use gnoma_core::{CallId, Content, Message, Role, ToolResult, store::Record};
 /// told in words; a result whose call is there under a name that differs gets that name.
 pub(crate) type Rewrite = (i64, Record);
 
-/// What to do so that `path`, oldest first, is legal. Calls of the last message may stay open: they
-/// are answered when the session is taken in hand.
+/// Returns the rewrites that make `path`, oldest first, legal. Calls of the last message may stay open: they are
+/// answered when the session is taken in hand.
 pub(crate) fn mend(path: &[(i64, Record)]) -> Vec<Rewrite> {
     let messages: Vec<(i64, &Arc<Message>)> =
         path.iter()
@@ -40,7 +40,7 @@ pub(crate) fn mend(path: &[(i64, Record)]) -> Vec<Rewrite> {
     mends
 }
 
-/// Whether `results` answers all calls of `caller` and no others.
+/// Reports whether `results` answers all calls of `caller` and no others.
 pub(crate) fn is_answer(caller: &Message, results: &Message) -> bool {
     let calls: HashSet<_> = caller.tool_calls().map(|call| &call.id).collect();
     let answered: HashSet<_> = results.tool_results().map(|result| &result.call_id).collect();
@@ -67,7 +67,7 @@ fn named_as(caller: &Message, results: &Message) -> Option<Message> {
     Message::results(results).ok()
 }
 
-/// Whether two names differ by one letter.
+/// Reports whether two names differ by one letter.
 fn is_like(one: &CallId, other: &CallId) -> bool {
     let (one, other) = (one.as_str(), other.as_str());
     let differ = one.chars().zip(other.chars()).filter(|(one, other)| one != other).count();

@@ -51,9 +51,9 @@ fn back_from(connection: &Connection, tip: Option<i64>, request: PageRequest) ->
 
 /// One row of the tree.
 pub(crate) struct Node {
-    /// The entry before.
+    /// The entry before this one.
     pub(crate) parent: Option<i64>,
-    /// When it was made.
+    /// The time at which the entry was made, in milliseconds since 1970.
     pub(crate) at_ms: i64,
     /// The record as JSON.
     pub(crate) body: String,

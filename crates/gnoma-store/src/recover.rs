@@ -21,25 +21,25 @@ use crate::{
     session_row::{self, SessionRow},
 };
 
-/// What the model reads in place of a result that never came.
+/// The text that the model reads in place of a result that never came.
 pub(crate) const INTERRUPTED: &str =
     "[interrupted: gnoma ended while this call was running; whether it took effect is unknown]";
 
-/// What the model reads in place of the result of a call that ran on trial. What a person let it keep or
-/// do in the workspace has its own end: a keep is finished or undone at the next start.
+/// The text that the model reads in place of the result of a call that ran on trial. What a person let it save or
+/// do in the workspace has its own end: a save is finished or undone at the next start.
 const ON_TRIAL_THEN: &str = "[interrupted: gnoma ended before the changes of this call, which ran \
      on trial, were approved; they were discarded, unless a person had just approved them]";
 
-/// What the model reads in place of the result of a call that nobody had approved yet.
+/// The text that the model reads in place of the result of a call that was not approved yet.
 const UNAPPROVED: &str = "[not run: this call was waiting for approval when gnoma stopped; it was \
      not approved and did not run]";
 
-/// What the model reads in place of the result of a call that had not begun: each of several calls is noted before it
-/// runs.
+/// The text that the model reads in place of the result of a call that had not begun: each of several calls is
+/// noted before it runs.
 const NOT_BEGUN: &str =
     "[not run: gnoma ended before this call began; it did not run and changed nothing]";
 
-/// What replaces a person's answer.
+/// The text that replaces a person's answer.
 const NOBODY_ANSWERED: &str = "gnoma stopped before anybody approved it";
 
 /// Takes the hold on a session and repairs its tail.
@@ -101,27 +101,27 @@ struct OpenCalls {
     calls: Vec<ToolCall>,
     /// A person was asked about them.
     asked: HashSet<CallId>,
-    /// They could run.
+    /// The calls that could run.
     allowed: HashSet<CallId>,
-    /// They were refused.
+    /// The calls that were refused.
     refused: HashSet<CallId>,
     /// They ran on trial.
     tried: HashSet<CallId>,
-    /// They ended.
+    /// The calls that ended, with their results.
     ended: HashMap<CallId, ToolResult>,
 }
 
-/// How far a call had come.
+/// The point that a call had reached.
 enum CallFate<'a> {
-    /// To its end.
+    /// The call came to its end.
     Ended(&'a ToolResult),
     /// A person was asked about it and had not answered.
     Unapproved,
-    /// It was not its turn yet.
+    /// The turn of the call had not come yet.
     NotBegun,
-    /// It ran on trial.
+    /// The call ran on trial.
     OnTrial,
-    /// It ran, or may have run.
+    /// The call ran, or may have run.
     Interrupted,
 }
 

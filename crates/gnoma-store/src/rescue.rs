@@ -133,7 +133,7 @@ fn build(options: &Options, source: &Path, target: &Path) -> Result<Rescued> {
     Ok(rescued)
 }
 
-/// What can be read. Of entries the ids alone: their bodies may be more than there is memory for.
+/// The rows that can be read. Of entries the ids alone: their bodies may be more than there is memory for.
 #[derive(Default)]
 struct ReadableRows {
     sessions: Vec<OldSession>,

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-/// What a rescue brought.
+/// The result of a rescue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rescued {
-    /// Where the damaged database is now.
+    /// The path at which the damaged database is now.
     pub aside: PathBuf,
     /// Sessions in the new database.
     pub sessions: u64,

@@ -31,9 +31,9 @@ impl ResultStore for SessionResults {
 }
 
 impl Store {
-    /// Where the large tool results of `session` go. There must be such a session when the first
-    /// is put: they are stored beside its entries, shared with forks that share the entry that
-    /// speaks of them, and go with the last of those.
+    /// Returns the store to which the large tool results of `session` go. There must be such a session when the
+    /// first is put: they are stored beside its entries, shared with forks that share the entry that speaks of
+    /// them, and go with the last of those.
     #[must_use]
     pub fn result_store(self: &Arc<Self>, session: SessionId) -> SessionResults {
         SessionResults::new(Arc::clone(self), session)

@@ -30,14 +30,14 @@ const MAX_READ_BYTES: usize = 1024 * 1024;
 /// Largest number of a handle that is taken from a file; there is room for more after it.
 const MAX_TAKEN_NUMBER: i64 = 1 << 31;
 
-/// How hard the compression tries: at this level it is faster than the disk.
+/// The level of the compression: at this level it is faster than the disk.
 const LEVEL: i32 = 3;
 
 /// A part of a result.
 pub(crate) struct Piece {
-    /// Where it begins, in bytes of the result.
+    /// The place where the part begins, in bytes of the result.
     pub(crate) start: i64,
-    /// Compressed.
+    /// The part's compressed bytes.
     pub(crate) body: Vec<u8>,
 }
 
@@ -236,7 +236,7 @@ pub(crate) fn read(
     Ok(ResultSlice { text: text.to_owned(), next, total_bytes })
 }
 
-/// Why the index leads to no result of this handle.
+/// Returns the error that tells why the index leads to no result of this handle.
 fn missing(connection: &Connection, known: &SessionRow, id: &ResultId) -> StoreError {
     let is_there = connection
         .prepare_cached(

@@ -11,7 +11,7 @@ use crate::{
     text::counted,
 };
 
-/// What is kept. `None` sets no limit.
+/// The limits on what is kept. `None` sets no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retention {
     /// Sessions not added to for longer than this go.
@@ -22,7 +22,7 @@ pub struct Retention {
     pub max_bytes: Option<u64>,
 }
 
-/// What a pruning did.
+/// The result of a pruning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pruned {
     /// Sessions that were forgotten, oldest first.
@@ -34,7 +34,7 @@ pub struct Pruned {
 struct Candidate {
     number: i64,
     id: SessionId,
-    /// When it was last added to, or came here.
+    /// The time at which the session was last added to, or came here.
     changed_ms: i64,
     bytes: u64,
 }

@@ -23,7 +23,7 @@ const MAX_FINDS: usize = 5000;
 /// Finds told of one session, so that one long session does not hide the others.
 const PER_SESSION: usize = 3;
 
-/// What is shown around a find.
+/// The number of characters shown around a find.
 const SNIPPET_CHARS: usize = 160;
 
 /// Shown before the find itself.

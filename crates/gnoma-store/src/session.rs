@@ -153,7 +153,7 @@ fn write(
     Ok(id)
 }
 
-/// What an entry adds to its session's row: tokens, messages, and a title where it gives one.
+/// Returns what an entry adds to its session's row: tokens, messages, and a title where it gives one.
 fn counted_of(known: &SessionRow, new: &Prepared) -> (Usage, i64, Option<String>) {
     match &new.record {
         Some(Record::Used(usage)) => (*usage, 0, None),
@@ -343,7 +343,7 @@ const FACTS: &str = "session.id, session.project, coalesce(session.title, ''), \
      session.output, session.cache_read, session.cache_write, session.reasoning, \
      session.fork_session, session.fork_entry, child.name, child.open, above.id";
 
-/// Where the hold's columns begin.
+/// The index at which the hold's columns begin.
 const FACTS_COLUMNS: usize = 17;
 
 /// The columns of facts and where they come from. `index`: how sessions are looked through.

@@ -10,13 +10,13 @@ use crate::error::{Explain, Result, damaged, not_found};
 
 /// A session's row, as far as adding to it needs.
 pub(crate) struct SessionRow {
-    /// Its number in this database.
+    /// The number of the session in this database.
     pub(crate) number: i64,
-    /// Its latest entry.
+    /// The latest entry of the session.
     pub(crate) tip: Option<i64>,
-    /// Where it left the session it was forked from.
+    /// The entry at which the session left the one it was forked from.
     pub(crate) fork_entry: Option<i64>,
-    /// Its first message is still to name it.
+    /// True if the session's first message is still to name it.
     pub(crate) untitled: bool,
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn find(connection: &Connection, id: &SessionId) -> Result<SessionRow
         .map_or_else(|| Err(missing(connection, id)), Ok)
 }
 
-/// Why the index leads to no session of this id.
+/// Returns the error that tells why the index leads to no session of this id.
 pub(crate) fn missing(connection: &Connection, id: &SessionId) -> StoreError {
     let is_there = connection
         .prepare_cached(

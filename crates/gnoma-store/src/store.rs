@@ -50,7 +50,7 @@ impl PartialEq for OpenDatabase {
 }
 
 impl OpenDatabase {
-    /// Whether some store uses it.
+    /// Reports whether some store uses the database.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.0.strong_count() > 0
@@ -67,7 +67,7 @@ impl OpenDatabase {
 
 /// An open store, and what had to be done for it.
 pub struct Opened {
-    /// The store.
+    /// The store that was opened.
     pub store: Store,
     /// A damaged database was set aside, which should be reported.
     pub rescued: Option<Rescued>,
@@ -104,7 +104,7 @@ impl Store {
         OpenDatabase(Arc::downgrade(&self.database))
     }
 
-    /// The database's file.
+    /// Returns the path of the database's file.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.database.path()

@@ -36,7 +36,7 @@ pub(crate) fn whole(value: usize) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-/// What of `record` can be searched for.
+/// Returns the words of `record` that can be searched for.
 pub(crate) fn searchable(record: &Record) -> Option<String> {
     let mut words = String::new();
     match record {

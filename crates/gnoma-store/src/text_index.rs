@@ -15,7 +15,7 @@ pub(crate) const AT_ONCE_ENTRIES: usize = 256;
 /// Bytes of words after which a transaction ends early.
 const AT_ONCE_BYTES: usize = 512 * 1024;
 
-/// Whether there are entries the index does not know.
+/// Reports whether there are entries the index does not know.
 pub(crate) fn is_behind(connection: &Connection) -> Result<bool> {
     connection
         .prepare_cached(

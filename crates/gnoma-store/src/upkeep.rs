@@ -30,7 +30,7 @@ pub(crate) struct Maintenance {
     path: PathBuf,
     opened: Option<(u64, u64)>,
     log: Log,
-    /// Something was deleted that the log may still hold.
+    /// True if something was deleted that the log may still hold.
     deleted: Arc<AtomicBool>,
     /// The table of sessions was read with its indexes.
     is_checked: Cell<bool>,

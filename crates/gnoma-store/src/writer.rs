@@ -31,7 +31,7 @@ const BREATH: Duration = Duration::from_millis(5);
 /// After this many jobs upkeep no longer waits for a pause.
 const MOST_UNTENDED_JOBS: usize = 2000;
 
-/// What the owner of a writing thread has to say.
+/// The decisions and tasks of the owner of a writing thread.
 pub(crate) trait Upkeep: Send + 'static {
     /// Fails when the database must not be written any more.
     fn may_write(&self) -> Result<()>;
@@ -41,7 +41,7 @@ pub(crate) trait Upkeep: Send + 'static {
     fn turn_ended(&self, connection: &Connection) -> Result<()>;
     /// Does one bounded piece of what can wait; says whether there is more.
     fn tend(&self, connection: &Connection) -> Result<bool>;
-    /// The thread ends.
+    /// Runs when the thread ends.
     fn leave(&self, connection: &Connection);
 }
 

@@ -19,7 +19,7 @@ const FRAMING_HEADERS: [&str; 4] =
 /// The protocol of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 pub enum Api {
-    /// Anthropic's Messages.
+    /// The protocol of Anthropic's Messages.
     #[serde(rename = "anthropic.messages")]
     Anthropic,
     /// OpenAI's Chat Completions, by whomever.
@@ -28,13 +28,13 @@ pub enum Api {
     /// OpenAI's Responses, by whomever.
     #[serde(rename = "openai.responses")]
     Responses,
-    /// Mistral's Chat Completions.
+    /// The protocol of Mistral's Chat Completions.
     #[serde(rename = "mistral.chat")]
     Mistral,
-    /// Google's Generate Content.
+    /// The protocol of Google's Generate Content.
     #[serde(rename = "google.generate_content")]
     Google,
-    /// Ollama's own chat.
+    /// The protocol of Ollama's own chat.
     #[serde(rename = "ollama.chat")]
     Ollama,
 }
@@ -52,31 +52,31 @@ impl fmt::Display for Api {
     }
 }
 
-/// One recorded exchange.
+/// One recorded exchange with a provider.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Cassette {
-    /// Unique name.
+    /// The unique name of the exchange.
     pub id: String,
-    /// Who answered, such as `openrouter`.
+    /// The provider that answered, such as `openrouter`.
     pub provider: String,
-    /// In which protocol.
+    /// The protocol of the exchange.
     pub api: Api,
     /// Exchanges of one conversation share this.
     pub conversation: String,
     /// Place in the conversation; places can be missing.
     pub step: u32,
-    /// How close to the wire the recording is; `raw` is byte-exact.
+    /// The closeness of the recording to the wire; `raw` is byte-exact.
     pub fidelity: String,
-    /// What was asked; empty when the source had the answer only.
+    /// The recorded request; empty when the source had the answer only.
     #[serde(default, deserialize_with = "null_as_default")]
     pub request: RecordedRequest,
-    /// What was answered.
+    /// The recorded answer of the provider.
     pub response: RecordedResponse,
     /// Features of the exchange.
     pub tags: Vec<String>,
     /// Peculiarities of the wire.
     pub quirks: Vec<String>,
-    /// What a reader must make of the answer.
+    /// The outcome that a reader must get from the answer.
     pub expect: Expect,
 }
 
@@ -84,7 +84,7 @@ pub struct Cassette {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct RecordedRequest {
-    /// Path and query.
+    /// The path and query of the request.
     pub path: String,
     /// The body; `null` when the source had none.
     pub body: Value,
@@ -93,9 +93,9 @@ pub struct RecordedRequest {
 /// A recorded answer.
 #[derive(Clone, Debug, Deserialize)]
 pub struct RecordedResponse {
-    /// HTTP status.
+    /// The HTTP status of the answer.
     pub status: u16,
-    /// Headers.
+    /// The headers of the answer.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
     /// The body as text.
@@ -109,9 +109,9 @@ pub struct RecordedResponse {
 /// The outcome of an exchange, as a careful reader finds it.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Expect {
-    /// The words.
+    /// The text of the answer.
     pub text: String,
-    /// The visible reasoning.
+    /// The visible reasoning in the answer.
     pub thinking: String,
     /// Opaque tokens, in order.
     #[serde(default)]
@@ -143,12 +143,12 @@ pub struct Expect {
     pub response_id: Option<String>,
 }
 
-/// An expected call.
+/// An expected call of a tool.
 #[derive(Clone, Debug, Deserialize)]
 pub struct ExpectCall {
     /// The provider's id; none or empty when it sent none.
     pub id: Option<String>,
-    /// The tool.
+    /// The name of the tool.
     pub name: String,
     /// The arguments; `null` when they are no JSON.
     #[serde(default)]
@@ -161,19 +161,19 @@ pub struct ExpectCall {
 /// Expected tokens, in the provider's own counting; `None` is "not sent".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct ExpectUsage {
-    /// Prompt.
+    /// The tokens of the prompt.
     pub input_tokens: Option<u64>,
-    /// Answer.
+    /// The tokens of the answer.
     pub output_tokens: Option<u64>,
     /// Read from a cache.
     pub cache_read_tokens: Option<u64>,
     /// Written to a cache.
     pub cache_write_tokens: Option<u64>,
-    /// Spent on reasoning.
+    /// The tokens spent on reasoning.
     pub reasoning_tokens: Option<u64>,
 }
 
-/// An expected failure.
+/// An expected failure of the provider.
 #[derive(Clone, Debug, Deserialize)]
 pub struct ExpectError {
     /// HTTP status; 200 for a failure inside a stream.
@@ -184,10 +184,10 @@ pub struct ExpectError {
     /// The vendor's code, a string or a number.
     #[serde(default)]
     pub code: Value,
-    /// The vendor's words.
+    /// The message in the vendor's words.
     #[serde(default)]
     pub message: Option<String>,
-    /// The header `Retry-After`.
+    /// The value of the header `Retry-After`.
     #[serde(default)]
     pub retry_after: Option<String>,
 }
@@ -219,7 +219,7 @@ impl Cassette {
             .map_err(|error| io::Error::other(format!("`{}`: {error}", path.display())))
     }
 
-    /// The recorded body.
+    /// Returns the recorded body as bytes.
     ///
     /// # Errors
     /// When it is kept in base64 that is none.
@@ -247,25 +247,25 @@ impl Cassette {
         Ok(reply)
     }
 
-    /// Whether the recorded body, as text, contains `part`.
+    /// Reports whether the recorded body, as text, contains `part`.
     #[must_use]
     pub fn body_contains(&self, part: &str) -> bool {
         let body = self.response.body.as_deref();
         body.is_some_and(|body| body.contains(part))
     }
 
-    /// Whether the exchange carries this tag or quirk.
+    /// Reports whether the exchange carries this tag or quirk.
     #[must_use]
     pub fn has(&self, mark: &str) -> bool {
         self.tags.iter().chain(&self.quirks).any(|own| own == mark)
     }
 }
 
-/// What recordings cannot show, read from a file of `[[exception]]` tables.
+/// The exceptions for what recordings cannot show, read from a file of `[[exception]]` tables.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Exceptions {
-    /// The list.
+    /// The list of the exceptions.
     #[serde(rename = "exception", default)]
     pub list: Vec<Exception>,
 }
@@ -275,14 +275,14 @@ pub struct Exceptions {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Exception {
-    /// What is not compared.
+    /// The names of the fields that are not compared.
     pub fields: Vec<String>,
-    /// Why.
+    /// The reason for the exception.
     pub reason: String,
-    /// The exact id.
+    /// The exact id of the recording.
     #[serde(default)]
     pub id: Option<String>,
-    /// The protocol.
+    /// The protocol of the recording.
     #[serde(default)]
     pub api: Option<Api>,
     /// Tags or quirks, all of them.
@@ -291,13 +291,13 @@ pub struct Exception {
     /// The wire's own stop word.
     #[serde(default)]
     pub stop_reason_raw: Option<String>,
-    /// Something the recorded body contains.
+    /// A text that the recorded body contains.
     #[serde(default)]
     pub body_contains: Option<String>,
 }
 
 impl Exceptions {
-    /// Reads the list.
+    /// Parses the list of exceptions.
     ///
     /// # Errors
     /// When it is not TOML of this format.
@@ -305,7 +305,7 @@ impl Exceptions {
         toml::from_str(text)
     }
 
-    /// Why `field` of `cassette` is not compared, if it is not.
+    /// Returns the reason why `field` of `cassette` is not compared, if it is not.
     #[must_use]
     pub fn reason(&self, cassette: &Cassette, field: &str) -> Option<&str> {
         let covers = |exception: &&Exception| {

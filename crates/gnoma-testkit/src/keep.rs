@@ -19,21 +19,21 @@ use gnoma_core::{
 
 use crate::locked;
 
-/// What becomes of a call to a place.
+/// The fate of a call to a fake store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Fate {
-    /// It works.
+    /// The call does its work.
     #[default]
     Works,
-    /// It fails and has done nothing.
+    /// The call fails and has done nothing.
     Fails(StoreErrorKind),
-    /// It fails although it has done its work.
+    /// The call fails although it has done its work.
     FailsAfter(StoreErrorKind),
-    /// It never answers and has done nothing.
+    /// The call never answers and has done nothing.
     Hangs,
-    /// It never answers although it has done its work.
+    /// The call never answers although it has done its work.
     HangsAfter,
-    /// It panics.
+    /// The call panics instead of answering.
     Panics,
 }
 
@@ -125,7 +125,7 @@ impl FakeStore {
         Self { memory: Arc::clone(&self.memory), ..Self::default() }
     }
 
-    /// How many calls there were that have a fate.
+    /// Returns the number of calls that had a fate.
     #[must_use]
     pub fn calls(&self) -> usize {
         *locked(&self.fates.calls)
@@ -139,7 +139,7 @@ impl FakeStore {
         ids
     }
 
-    /// Whether the session is held.
+    /// Reports whether the session is held.
     #[must_use]
     pub fn is_held(&self, session: &SessionId) -> bool {
         locked(&self.memory).sessions.get(session).is_some_and(|kept| kept.held)
@@ -164,7 +164,7 @@ impl FakeStore {
         path
     }
 
-    /// What was asked of the latest entry.
+    /// Returns the durability that was asked of the latest entry.
     #[must_use]
     pub fn last_durability(&self) -> Option<Durability> {
         locked(&self.memory).entries.last().map(|(_, durability)| *durability)
@@ -263,7 +263,7 @@ impl SessionStore for FakeStore {
         Box::pin(future::ready(Ok(facts)))
     }
 
-    /// Finds nothing.
+    /// Finds nothing for any query.
     fn search(&self, _query: String, _max: usize) -> Stored<'_, Vec<Hit>> {
         Box::pin(future::ready(Ok(Vec::new())))
     }
@@ -316,7 +316,7 @@ impl FakeResultStore {
         Self { fates, ..Self::default() }
     }
 
-    /// What was put there, in order: `r1`, `r2`, …
+    /// Returns the results that were put there, in order: `r1`, `r2`, …
     #[must_use]
     pub fn results(&self) -> Vec<String> {
         locked(&self.results).clone()
@@ -384,7 +384,7 @@ impl FakeCheckpoints {
         locked(&self.labels).clone()
     }
 
-    /// How often it was told to prepare.
+    /// Returns how often the checkpoints were told to prepare.
     #[must_use]
     pub fn prepared(&self) -> usize {
         *locked(&self.prepared)

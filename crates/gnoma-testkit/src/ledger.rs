@@ -23,16 +23,16 @@ use crate::{
 
 const DAY_MS: i64 = 86_400_000;
 
-/// A settled call.
+/// A call whose reservation was settled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settled {
-    /// Its reservation.
+    /// The reservation of the call.
     pub hold: HoldId,
-    /// When.
+    /// The time of the settlement, in milliseconds.
     pub at_ms: i64,
-    /// Who was called.
+    /// The model that was called.
     pub arm: ModelRef,
-    /// What it took.
+    /// The amount that the call took.
     pub amount: Amount,
     /// The pools it drew on.
     pub pools: Vec<String>,
@@ -63,19 +63,19 @@ impl FakeLedger {
         Self { fates: Fates::scripted(script), ..Self::default() }
     }
 
-    /// What was settled, in its order.
+    /// Returns the settled calls, in the order of their settlement.
     #[must_use]
     pub fn settled(&self) -> Vec<Settled> {
         locked(&self.books).settled.clone()
     }
 
-    /// What is reserved and neither settled nor let go.
+    /// Returns the reservations that are neither settled nor released.
     #[must_use]
     pub fn held(&self) -> Vec<Ask> {
         locked(&self.books).held.values().cloned().collect()
     }
 
-    /// How many reservations there was room for.
+    /// Returns the number of reservations that there was room for.
     #[must_use]
     pub fn admitted(&self) -> usize {
         locked(&self.books).admitted

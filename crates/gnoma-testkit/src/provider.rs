@@ -15,10 +15,10 @@ use gnoma_core::{
 
 use crate::locked;
 
-/// One scripted answer.
+/// One scripted answer of a provider.
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
-    /// What the consumer is given, in order.
+    /// The events that the consumer is given, in order.
     pub events: Vec<Result<StreamEvent, ProviderError>>,
     /// Wait before each, in tokio's time.
     pub wait: Duration,
@@ -27,13 +27,13 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// These events.
+    /// Creates an answer of these events.
     #[must_use]
     pub fn of(events: Vec<Result<StreamEvent, ProviderError>>) -> Self {
         Self { events, ..Self::default() }
     }
 
-    /// Words, and done.
+    /// Creates an answer of these words that then ends.
     pub fn text(words: impl Into<String>) -> Self {
         let text = StreamEvent::TextDelta { slot: 0, text: words.into() };
         Self::of(vec![Ok(text), Ok(StreamEvent::Stop(StopReason::EndTurn))])
@@ -62,7 +62,7 @@ impl Answer {
         Self::of(vec![Err(ProviderError::new(kind, "fake", "as scripted"))])
     }
 
-    /// Silence for ever.
+    /// Creates an answer that stays silent forever.
     #[must_use]
     pub fn silence() -> Self {
         Self::default().hanging()
@@ -119,7 +119,7 @@ impl FakeProvider {
         locked(&self.shared.requests).clone()
     }
 
-    /// How many streams nobody has dropped yet.
+    /// Returns the number of streams that are not dropped yet.
     #[must_use]
     pub fn open_streams(&self) -> usize {
         Arc::strong_count(&self.open) - 1

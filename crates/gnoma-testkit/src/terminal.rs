@@ -35,7 +35,7 @@ const SCROLLBACK_LINES: usize = 1_000;
 /// The last of the questions that programs ask together: which terminal this is.
 const QUESTION: &[u8] = b"\x1b[c";
 
-/// How a terminal is made.
+/// The options for making a terminal.
 #[derive(Clone, Copy, Debug)]
 pub struct TerminalWindow {
     /// Columns and rows, neither of them 0.
@@ -46,7 +46,7 @@ pub struct TerminalWindow {
 
 /// A running program and its terminal. Dropping it kills the program.
 pub struct Terminal {
-    /// The program.
+    /// The program that runs in the terminal.
     pub child: Child,
     keyboard: OwnedFd,
     /// Kept open, so that what was printed can be read when the program has ended.
@@ -155,7 +155,7 @@ impl Terminal {
         &self.program_end
     }
 
-    /// What is on the screen.
+    /// Returns a copy of what is on the screen.
     #[must_use]
     pub fn screen(&self) -> Screen {
         locked(&self.screen).screen().clone()

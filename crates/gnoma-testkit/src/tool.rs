@@ -17,16 +17,16 @@ use crate::locked;
 
 type Work = Arc<dyn Fn(&ToolCall) -> ToolOutcome + Send + Sync>;
 
-/// What a call does.
+/// The behaviour of a call.
 #[derive(Clone)]
 enum Act {
-    /// Gives this outcome.
+    /// The call gives this outcome.
     Give(Work),
     /// Runs until it is stopped, then says so.
     Wait,
     /// Runs for ever, stopped or not.
     Ignore,
-    /// Panics.
+    /// The call panics instead of answering.
     Panic,
 }
 
@@ -93,7 +93,7 @@ impl FakeTool {
         }
     }
 
-    /// Touching this alone.
+    /// Makes the tool touch this alone.
     #[must_use]
     pub fn touching(mut self, touches: Touches) -> Self {
         self.spec.touches = [touches].into();

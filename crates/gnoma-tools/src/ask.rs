@@ -24,7 +24,7 @@ pub fn ask() -> Arc<dyn Tool> {
     Arc::new(Ask { spec: spec() })
 }
 
-/// What a call asks for.
+/// The arguments of a call of the tool.
 #[derive(Deserialize)]
 struct AskArguments {
     question: String,

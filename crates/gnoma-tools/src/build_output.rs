@@ -8,9 +8,9 @@ use std::{
     time::SystemTime,
 };
 
-/// What a linked program begins with on Linux.
+/// The first bytes of a linked program on Linux.
 const PROGRAM_MARK: [u8; 4] = *b"\x7fELF";
-/// How deep a rebuilt folder is looked at to see whether somebody else has built in it.
+/// The number of levels at which a rebuilt folder is checked for builds by others.
 const STAMP_DEPTH: usize = 2;
 /// Folders that are looked at for that.
 const MAX_STAMPED: usize = 64;
@@ -42,7 +42,7 @@ pub(crate) const COMPILED: [&str; 20] = [
     ".tsbuildinfo",
 ];
 
-/// Whether a linked program is there.
+/// Reports whether the path is that of a linked program.
 pub(crate) fn is_program(path: &Path) -> bool {
     let runs = |facts: &Metadata| facts.is_file() && facts.permissions().mode() & 0o111 != 0;
     if !path.symlink_metadata().is_ok_and(|facts| runs(&facts)) {
@@ -53,7 +53,7 @@ pub(crate) fn is_program(path: &Path) -> bool {
     read.is_ok() && begins == PROGRAM_MARK
 }
 
-/// When the folder and those in it last got or lost an entry.
+/// Returns the times at which the folder and those in it last got or lost an entry.
 pub(crate) fn stamps(folder: &Path) -> Vec<SystemTime> {
     let mut stamps = Vec::new();
     let mut level = vec![folder.to_owned()];

@@ -53,12 +53,12 @@ impl LinePattern {
         Ok(Self { line, candidate })
     }
 
-    /// Where the first match in `line` begins.
+    /// Returns the offset at which the first match in `line` begins.
     pub(crate) fn find(&self, line: &[u8]) -> Option<usize> {
         self.line.find(line).map(|found| found.start())
     }
 
-    /// Whether `line`, without its line end, matches.
+    /// Reports whether `line`, without its line end, matches.
     pub(crate) fn is_match(&self, line: &[u8]) -> bool {
         self.line.is_match(line)
     }
@@ -93,7 +93,7 @@ fn compile_hir(hir: &Hir, max_bytes: usize) -> Result<Regex, String> {
     })
 }
 
-/// What to write instead of a pattern that cannot be read.
+/// Returns advice on what to write instead of a pattern that cannot be read.
 fn remedy(error: &Error) -> &'static str {
     use ErrorKind::{UnicodePropertyNotFound, UnicodePropertyValueNotFound};
     match error {

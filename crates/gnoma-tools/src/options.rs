@@ -10,14 +10,14 @@ use crate::{FileHolder, RepositoryFinder, ScratchPlace, Trials};
 /// The sandbox around commands.
 #[derive(Clone, Debug, Default)]
 pub enum Sandbox {
-    /// Nothing.
+    /// Commands run without a sandbox.
     #[default]
     Off,
     /// Walls, as far as the system offers them; found out when the first command runs.
     Walled {
         /// The program that builds them, see [`gnoma_sandbox::launcher`].
         launcher: PathBuf,
-        /// What every command may touch besides the workspace and what its verdict grants.
+        /// The places that every command may touch besides the workspace and what its verdict grants.
         policy: Box<Policy>,
         /// Without all of them no command runs.
         required: bool,
@@ -27,15 +27,15 @@ pub enum Sandbox {
         trials: Option<Arc<Trials>>,
         /// Places that no verdict opens as a whole, nor the folders above them: the home.
         too_wide: Vec<PathBuf>,
-        /// What commands that run unasked find besides the workspace.
+        /// The places that commands which run without approval find besides the workspace.
         reading: Box<ReadingPlaces>,
         /// Finds the repositories that the workspace belongs to.
         repositories: Arc<dyn RepositoryFinder>,
     },
 }
 
-/// What commands that run unasked find besides the workspace. The rest of the machine does not exist
-/// for them.
+/// The places that commands which run without approval find besides the workspace. The rest of the machine does not
+/// exist for them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadingPlaces {
     /// Folders and files that they read.
@@ -44,14 +44,14 @@ pub struct ReadingPlaces {
     pub hidden: Vec<PathBuf>,
     /// Names of variables that only commands which a person approved get, besides those that no command gets.
     pub scrubbed: Vec<String>,
-    /// Where the temporary files of each session are, see [`gnoma_sandbox::Scratch`].
+    /// The place of the temporary files of each session, see [`gnoma_sandbox::Scratch`].
     pub scratch: ScratchPlace,
 }
 
-/// What the built-in tools need to know.
+/// The options of the built-in tools.
 #[derive(Clone, Debug)]
 pub struct ToolOptions {
-    /// How long a shell command may run when the call does not say.
+    /// The time that a shell command may run when the call sets no limit.
     pub bash_timeout: Duration,
     /// Largest file that is read or written, in bytes.
     pub max_file_bytes: u64,
@@ -70,9 +70,9 @@ pub struct ToolOptions {
     pub umask: Option<u32>,
     /// The editor that the session is seen in, with the session's id.
     pub editor: Option<(Arc<dyn OpenFiles>, String)>,
-    /// What rules say of files; `None` where no rule is about any.
+    /// The rules about files; `None` if no rule is about any.
     pub rules: Option<Arc<dyn RuledPaths>>,
-    /// Who the session is among those that change the same files.
+    /// The identity of the session among those that change the same files.
     pub holder: FileHolder,
 }
 

@@ -36,7 +36,7 @@ pub fn read_result(results: Arc<dyn ResultStore>) -> Arc<dyn Tool> {
     Arc::new(ReadResult { spec: spec(), results })
 }
 
-/// What a call asks for.
+/// The arguments of a call of the tool.
 #[derive(Deserialize)]
 struct ReadResultArguments {
     id: String,
@@ -106,7 +106,7 @@ async fn read(results: &dyn ResultStore, arguments: ReadResultArguments) -> Tool
     }
 }
 
-/// Where to read.
+/// The place in a stored result from which to read.
 struct ReadRange<'a> {
     results: &'a dyn ResultStore,
     id: ResultId,

@@ -13,7 +13,7 @@ pub struct WorkspaceRepository {
     pub git_folders: Vec<PathBuf>,
     /// The work tree, where it begins outside of the workspace.
     pub work_tree: Option<PathBuf>,
-    /// What in git's folders decides about later runs.
+    /// The paths in git's folders that decide about later runs.
     pub guarded: Vec<PathBuf>,
     /// The repository has no work tree: the workspace is in git's own folder.
     pub is_bare: bool,
@@ -38,7 +38,7 @@ pub trait RepositoryFinder: fmt::Debug + Send + Sync {
     }
 }
 
-/// Finds none.
+/// A finder that finds no repository.
 #[derive(Clone, Copy, Debug)]
 pub struct FindsNoRepository;
 

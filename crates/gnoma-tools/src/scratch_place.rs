@@ -4,7 +4,7 @@ use std::{io, path::PathBuf, sync::Arc};
 
 use gnoma_sandbox::{MemoryFolder, Scratch};
 
-/// Where the temporary files of a session are.
+/// The place of the temporary files of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScratchPlace {
     /// In a folder below this one, until the session ends.

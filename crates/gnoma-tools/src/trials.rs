@@ -52,34 +52,34 @@ pub struct Trials {
     layers: Mutex<Layers>,
     /// The session's temporary files, once they are needed; `None` where no folder for them can be made.
     scratch: OnceLock<Option<Scratch>>,
-    /// Where [`Trials::scratch`] makes it.
+    /// The place where [`Trials::scratch`] makes the folder of temporary files.
     scratch_base: Option<ScratchPlace>,
-    /// Whether commands find it in place of the machine's.
+    /// `true` if commands find the session's temporary files in place of the machine's.
     replaces_temporary: OnceLock<bool>,
-    /// What is guarded on this machine.
+    /// The paths that are guarded on this machine.
     pub(crate) local: LocalPlaces,
-    /// What the layers lie in, where nothing may be saved: it goes after them.
+    /// The memory that holds the layers where nothing may be saved; it is dropped after them.
     memory: Option<Arc<MemoryFolder>>,
 }
 
 /// The layers of a session, while no command is in them.
 #[derive(Default)]
 pub(crate) struct Layers {
-    /// Over the workspace.
+    /// The layer over the workspace.
     pub(crate) workspace: Option<Layer>,
     /// Over what else a command may write. Nothing of it is ever kept.
     pub(crate) beside: Option<Layer>,
-    /// Something is in the layer that later commands are to see.
+    /// `true` if the layer holds something that later commands are to see.
     is_seen: bool,
     /// Rebuilt folders in the layer, with what the real ones looked like then.
     built: HashMap<PathBuf, Vec<SystemTime>>,
-    /// What was built here and has been reported.
+    /// The build output in the layer that has been reported.
     told: HashSet<PathBuf>,
-    /// What changed here and has been reported, as it was then.
+    /// The changes in the layer that have been reported, with their state at that time.
     reported: HashMap<PathBuf, Option<SystemTime>>,
 }
 
-/// What becomes of a layer after a command.
+/// The treatment of a layer after a command has run in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LayerFate {
     /// Later commands see all of it.
@@ -144,7 +144,7 @@ impl Trials {
         Self { updated: folders.into_iter().map(PathBuf::from).collect(), ..self }
     }
 
-    /// Whether commands update this folder in the workspace.
+    /// Reports whether commands update this folder in the workspace.
     pub(crate) fn is_updated(&self, path: &Path) -> bool {
         let mut roots = self.roots.iter();
         let is_named = |named: &PathBuf| {
@@ -154,8 +154,8 @@ impl Trials {
         self.updated.iter().any(is_named) && self.is_ignored(path)
     }
 
-    /// Why commands cannot be tried in this workspace, for people. Finding out makes a layer and runs a
-    /// command in it, once.
+    /// Returns the reason why commands cannot be tried in this workspace, for people. Finding out makes a layer and
+    /// runs a command in it, once.
     #[must_use]
     pub fn hindrance(&self) -> Option<&str> {
         self.site().err()
@@ -239,8 +239,8 @@ impl Trials {
         built
     }
 
-    /// Whether files that are there were changed or deleted in a layer, besides what was built. Of one that is not
-    /// there any more a builder notices by itself that it is gone.
+    /// Reports whether existing files were changed or deleted in a layer, besides build output. Files that exist
+    /// only in the layer do not count, because a builder notices by itself when they are gone.
     fn has_changed_files(&self, layer: &Layer) -> bool {
         let changes = layer.changes_but(&|path| self.is_rebuilt(layer, path));
         let is_there = |change: &LayerChange| change.kind() != ChangeKind::Created;
@@ -286,7 +286,7 @@ impl Trials {
         layer.map(Layer::overlays).unwrap_or_default().into_iter().map(view).collect()
     }
 
-    /// Whether commands that begin now see something other than the workspace's own files.
+    /// Reports whether commands that begin now see something other than the workspace's own files.
     #[must_use]
     pub fn is_seen(&self) -> bool {
         let layers = self.layers();
@@ -304,7 +304,7 @@ impl Trials {
         self.scratch.get()?.as_ref().map(Scratch::folder)
     }
 
-    /// Whether commands and file tools find temporary files of the session in place of the machine's.
+    /// Reports whether commands and file tools find temporary files of the session in place of the machine's.
     #[must_use]
     pub fn replaces_temporary(&self) -> bool {
         // Elsewhere than on the disk it is for commands alone: file tools would not find what they wrote.
@@ -315,8 +315,8 @@ impl Trials {
             && *self.replaces_temporary.get_or_init(is_whole)
     }
 
-    /// Where that is which is found at a path among temporary files, whatever is there on the machine. `None` for
-    /// all other paths, and for those that go up with `..`.
+    /// Returns the place of the session's own entry for a path among temporary files, regardless of what is there
+    /// on the machine. Returns `None` for all other paths, and for those that go up with `..`.
     pub(crate) fn temporary_place(&self, path: &Path) -> Option<PathBuf> {
         let is_plain = !path.components().any(|part| part == Component::ParentDir);
         let is_temporary = TEMPORARY.iter().any(|place| path.starts_with(place));
@@ -324,8 +324,8 @@ impl Trials {
         scratch_place(self.scratch().filter(|_| is_own)?, path)
     }
 
-    /// Whether a path among temporary files means one of the session's: it is there, or it is new. What exists only
-    /// on the machine is the machine's.
+    /// Reports whether a path among temporary files means one of the session's: it exists there, or it is new. An
+    /// entry that exists only on the machine is the machine's.
     #[must_use]
     pub fn is_own_temporary(&self, path: &Path) -> bool {
         if !self.replaces_temporary() || !TEMPORARY.iter().any(|place| path.starts_with(place)) {
@@ -349,8 +349,8 @@ impl Trials {
         false
     }
 
-    /// Whether commands that begin now find files that earlier commands left, in the workspace or among temporary
-    /// files, in place of the real ones.
+    /// Reports whether commands that begin now find files that earlier commands left, in the workspace or among
+    /// temporary files, in place of the real ones.
     #[must_use]
     pub fn have_left(&self) -> bool {
         let has_entries = |place: &str| {
@@ -391,7 +391,7 @@ impl Trials {
         overlays.into_iter().filter(|overlay| folders.contains(&overlay.at)).collect()
     }
 
-    /// Whether a tool fills this folder and can fill it again: by its name, and because version control
+    /// Reports whether a tool fills this folder and can fill it again: by its name, and because version control
     /// ignores it or its builder has marked it.
     pub(crate) fn is_rebuilt(&self, layer: &Layer, path: &Path) -> bool {
         if self.is_updated(path) {
@@ -408,7 +408,8 @@ impl Trials {
             || self.is_ignored(path)
     }
 
-    /// Whether it is a folder that the builder whose file is beside it fills, and version control ignores it.
+    /// Reports whether the path is a folder of build output: the builder whose file is beside it fills it, and
+    /// version control ignores it.
     fn is_output(&self, layer: &Layer, path: &Path, name: &str) -> bool {
         // Read only where the name is one of those.
         let beside = iter::once_with(|| path.parent().and_then(|folder| fs::read_dir(folder).ok()));
@@ -417,7 +418,7 @@ impl Trials {
         is_output_beside(name, names) && is_folder_in(layer, path) && self.is_ignored(path)
     }
 
-    /// Whether a file is what a compiler or a checker made of others, and version control ignores it.
+    /// Reports whether a compiler or a checker made the file from others, and version control ignores it.
     fn is_compiled(&self, layer: &Layer, path: &Path, name: &str) -> bool {
         let is_named = COMPILED.iter().any(|end| name.len() > end.len() && name.ends_with(end))
             || CACHES_OF_CHECKERS.contains(&name);
@@ -428,7 +429,7 @@ impl Trials {
         (is_named || is_program()) && !is_folder_in(layer, path) && self.is_ignored(path)
     }
 
-    /// Whether version control ignores a folder of the workspace.
+    /// Reports whether version control ignores a folder of the workspace.
     pub(crate) fn is_ignored(&self, path: &Path) -> bool {
         let Some(root) = self.roots.iter().find(|root| path.starts_with(root)) else {
             return false;
@@ -445,7 +446,7 @@ impl Trials {
     }
 }
 
-/// Whether it is a file or a folder with nothing in it.
+/// Reports whether the path is an empty file or a folder with nothing in it.
 fn is_empty(facts: &fs::Metadata, place: &Path) -> bool {
     match facts.is_dir() {
         true => fs::read_dir(place).is_ok_and(|mut entries| entries.next().is_none()),
@@ -453,7 +454,7 @@ fn is_empty(facts: &fs::Metadata, place: &Path) -> bool {
     }
 }
 
-/// Whether a folder is there, in the layer or without it.
+/// Reports whether a folder exists, in the layer or without it.
 fn is_folder_in(layer: &Layer, path: &Path) -> bool {
     let is_folder = |path: &Path| path.symlink_metadata().is_ok_and(|facts| facts.is_dir());
     is_folder(path) || layer.place_of(path).is_some_and(|it| is_folder(&it))

@@ -30,18 +30,18 @@ impl Trials {
         self
     }
 
-    /// Nothing was left by trials.
+    /// Returns no overlays, since trials left nothing.
     pub(crate) fn views(&self) -> Vec<Overlay> {
         Vec::new()
     }
 
-    /// Nothing was left by trials.
+    /// Returns `false`, since trials left nothing.
     #[must_use]
     pub fn is_seen(&self) -> bool {
         false
     }
 
-    /// Nothing was left by trials.
+    /// Returns `false`, since trials left nothing.
     #[must_use]
     pub fn have_left(&self) -> bool {
         false
@@ -75,19 +75,19 @@ impl Trials {
         false
     }
 
-    /// Nothing was left by trials.
+    /// Returns `None`, since trials left nothing.
     #[must_use]
     pub fn left_at(&self, _path: &Path) -> Option<PathBuf> {
         None
     }
 
-    /// Why commands cannot be tried in this workspace, for people.
+    /// Returns the reason why commands cannot be tried in this workspace, for people.
     #[must_use]
     pub fn hindrance(&self) -> Option<&str> {
         Some("only Linux has the layers that trials need")
     }
 
-    /// Nothing is ever left half kept.
+    /// Returns nothing to report, since changes are never left half saved.
     #[must_use]
     pub fn recover(&self) -> Vec<String> {
         Vec::new()

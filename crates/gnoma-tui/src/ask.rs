@@ -9,7 +9,7 @@ use gnoma_core::{
 /// A request and its purpose.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ask {
-    /// The request.
+    /// The request to be sent.
     pub request: Request,
     /// Comes back with its reply.
     pub purpose: Purpose,
@@ -26,7 +26,7 @@ pub enum Purpose {
     Stop,
     /// Another mode was chosen.
     Mode(PermissionMode),
-    /// Something is to be done; only a failure is worth a word.
+    /// An order to do something; only a failure is reported.
     Order,
     /// Do something and report the result to people, followed by these words.
     Report(&'static str),
@@ -40,36 +40,36 @@ pub enum Purpose {
         keeps_conversation: bool,
         /// Said once it is done, unless the host says something.
         note: &'static str,
-        /// What is offered where the session is open elsewhere.
+        /// The copy that is offered where the session is open elsewhere.
         copy: Option<Switch>,
     },
     /// The past of the conversation is shown.
     Past,
     /// The last session before a new one, which could be continued instead.
     Earlier,
-    /// Where a rule for the question about this call would be kept.
+    /// Look up the place where a rule for the question about this call would be saved.
     RulePlace {
-        /// The call.
+        /// The call that was asked about.
         call: CallId,
-        /// The scope.
+        /// The scope of the rule.
         scope: Scope,
     },
-    /// Whether this is a rule.
+    /// Check that this text is a rule.
     CheckRule {
         /// The call that was asked about.
         call: CallId,
-        /// The rule.
+        /// The text of the rule.
         rule: String,
-        /// Where it shall be kept.
+        /// The scope in which the rule shall be saved.
         scope: Scope,
     },
     /// A rule is kept, with which the question about this call is answered.
     KeepRule {
-        /// The call.
+        /// The call that was asked about.
         call: CallId,
-        /// The rule.
+        /// The text of the rule.
         rule: String,
-        /// Where it shall be kept.
+        /// The scope in which the rule shall be saved.
         scope: Scope,
     },
     /// A connection is tried.
@@ -80,7 +80,7 @@ pub enum Purpose {
     Detach,
 }
 
-/// Why something was not done, and what to do about it.
+/// Describes why something was not done, and what to do about it.
 pub(crate) fn words(error: &RequestError) -> String {
     match &error.remedy {
         Some(remedy) if remedy.starts_with(char::is_uppercase) => {

@@ -14,10 +14,10 @@ use crate::{
 /// Stands for one column of what cannot be shown.
 const UNKNOWN: char = '?';
 
-/// What a terminal can show.
+/// The characters that a terminal can show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Charset {
-    /// Everything.
+    /// All characters of Unicode.
     #[default]
     Unicode,
     /// Letters, digits and signs of ASCII.

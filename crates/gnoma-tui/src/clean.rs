@@ -55,7 +55,7 @@ fn without_escapes(text: &str) -> String {
     shown
 }
 
-/// What follows an escape sequence, whose first character is gone already.
+/// Returns the text after an escape sequence, whose first character is gone already.
 fn after_sequence(text: &str) -> &str {
     let mut characters = text.chars();
     match characters.next() {

@@ -134,12 +134,12 @@ const fn names_of() -> [&'static str; ALL.len()] {
     names
 }
 
-/// Their names.
+/// Returns the names of the commands.
 pub(crate) fn names() -> &'static [&'static str] {
     &NAMES
 }
 
-/// What a name behind a slash means.
+/// The meaning of a name behind a slash.
 #[derive(Clone, Copy)]
 pub(crate) enum Meaning<'a> {
     /// One of gnoma's commands.
@@ -234,7 +234,7 @@ fn with_alias(name: &str, written: &str) -> String {
     alias.map_or_else(|| format!("/{name}"), |alias| format!("/{alias} (/{name})"))
 }
 
-/// What to say of a name that names no command, or several.
+/// Returns the message about a name that names no command, or several.
 pub(crate) fn explain_unknown(name: &str, own: &[&str]) -> String {
     let written = name.trim_start_matches('/').to_lowercase();
     let near = nearest(name, own);
@@ -254,19 +254,19 @@ pub(crate) fn explain_unknown(name: &str, own: &[&str]) -> String {
     }
 }
 
-/// What a command does, in a few words; empty for one that does not exist.
+/// Describes the purpose of a command in a few words; empty for one that does not exist.
 pub(crate) fn about(name: &str) -> &'static str {
     named(name).map_or("", |command| command.about)
 }
 
-/// Whether a line is meant as a command. A path at its beginning is not.
+/// Reports whether a line is meant as a command. A path at its beginning is not.
 pub(crate) fn is_command(line: &str) -> bool {
     let Some(rest) = line.strip_prefix('/') else { return false };
     let name = rest.split_whitespace().next().unwrap_or_default();
     !name.is_empty() && !name.contains('/') && !rest.starts_with(char::is_whitespace)
 }
 
-/// Whether the lines behind this one belong to it.
+/// Reports whether the lines behind this first one belong to the command.
 pub(crate) fn takes_lines(first: &str) -> bool {
     first.trim_end() == compact::EDIT.trim_end()
 }
@@ -287,7 +287,7 @@ pub(crate) fn run(state: &mut State, line: &str) {
     }
 }
 
-/// What is said when a session has gone on in another way, unless the host says something.
+/// Returns the note that is shown when a session has gone on in another way, unless the host says something.
 pub(crate) fn switch_note(request: &Request, has_past: bool) -> &'static str {
     match request {
         Request::Fork | Request::Switch(Switch::Copy(_)) => {

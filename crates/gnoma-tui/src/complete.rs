@@ -10,7 +10,7 @@ pub use lister::{Limits, Lister, Listing};
 /// Longest ending of a file's name by which it is known as one.
 const MAX_ENDING_CHARS: usize = 5;
 
-/// What is being completed.
+/// The kind of name that is being completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompletionKind {
     /// A file or folder.
@@ -19,12 +19,12 @@ pub enum CompletionKind {
     Command,
 }
 
-/// What to complete.
+/// The unfinished name to complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
-    /// What it is.
+    /// The kind of the name.
     pub kind: CompletionKind,
-    /// What is written of its name up to the cursor.
+    /// The part of the name that is written up to the cursor.
     pub text: String,
     /// The bytes of the line that the completed name takes the place of.
     pub range: Range<usize>,
@@ -35,12 +35,12 @@ pub struct Query {
 pub struct Mention {
     /// The path, without quotes.
     pub path: String,
-    /// Its bytes in the text, including the `@`.
+    /// The bytes of the mention in the text, including the `@`.
     pub range: Range<usize>,
 }
 
-/// What can be completed with the cursor after `cursor` bytes of a line. A command is only completed at the start
-/// of the first line.
+/// Returns the name that can be completed with the cursor after `cursor` bytes of a line. A command is only
+/// completed at the start of the first line.
 #[must_use]
 pub fn query(line: &str, cursor: usize, is_first_line: bool) -> Option<Query> {
     let before = line.get(..cursor)?;
@@ -79,7 +79,7 @@ pub fn file(line: &str, query: &Query, path: &str) -> String {
     text
 }
 
-/// What to put in the place of the query's range for a command without its slash.
+/// Returns the text to put in the place of the query's range for a command without its slash.
 #[must_use]
 pub fn command(line: &str, query: &Query, name: &str) -> String {
     format!("/{name}{}", space_before(line, query.range.end))
@@ -118,8 +118,8 @@ pub fn mentions(text: &str) -> Vec<Mention> {
     mentions
 }
 
-/// Whether a mention can only be a file: its name has an ending, as those of people, scopes and decorators do
-/// not.
+/// Reports whether a mention can only be a file: its name has an ending, as those of people, scopes and decorators
+/// do not.
 pub(crate) fn is_file(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     let is_ending = |ending: &str| {
@@ -145,7 +145,7 @@ fn command_query(line: &str, before: &str) -> Option<Query> {
     })
 }
 
-/// Where the mention begins that the end of a text is in.
+/// Returns the offset at which the mention begins that the end of a text is in.
 fn open_mention(text: &str) -> Option<usize> {
     let is_open = |start: &usize| {
         let name = text.get(start + 1..).unwrap_or_default();

@@ -39,10 +39,10 @@ pub use paste::Pasted;
 /// The width until one is known.
 const FIRST_WIDTH: usize = 80;
 
-/// What became of a key.
+/// The result of a key press.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pressed {
-    /// The text changed.
+    /// The key changed the text.
     Changed,
     /// The cursor moved, or the mode changed.
     Moved,
@@ -52,20 +52,20 @@ pub enum Pressed {
     Ignored,
 }
 
-/// What the key before did, where the next one continues with it.
+/// The effect of the previous key, where the next one continues with it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Last {
     #[default]
     Other,
-    /// Something was deleted into the ring.
+    /// The key deleted text into the ring.
     Kill,
-    /// Something from the ring was inserted here.
+    /// The key inserted text from the ring here.
     Yank(At),
     /// The cursor went up or down and wants to stay in this column.
     Vertical(usize),
 }
 
-/// The editor.
+/// The editor for the text that a person writes.
 #[derive(Clone, Debug)]
 pub struct Composer {
     buffer: Buffer,
@@ -169,7 +169,7 @@ impl Composer {
         true
     }
 
-    /// What is written.
+    /// Returns the written text as a draft.
     #[must_use]
     pub fn draft(&self) -> Draft {
         let mut draft = Draft::default();
@@ -184,7 +184,7 @@ impl Composer {
         draft
     }
 
-    /// What is written, which is gone from here then; undo brings it back.
+    /// Returns what is written and removes it from the editor; undo brings it back.
     pub fn take(&mut self) -> Draft {
         let draft = self.draft();
         self.clear();
@@ -212,13 +212,13 @@ impl Composer {
         self.chips.number_anew();
     }
 
-    /// Nothing is written, not even spaces.
+    /// Reports whether nothing is written, not even spaces.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.buffer.is_empty()
     }
 
-    /// Nothing is written but spaces: there is nothing to send.
+    /// Reports whether nothing is written but spaces, so that there is nothing to send.
     #[must_use]
     pub fn is_blank(&self) -> bool {
         (0..=self.buffer.last_line()).all(|line| self.chips.is_blank(self.buffer.line(line)))
@@ -248,7 +248,7 @@ impl Composer {
         self.buffer.line(0)
     }
 
-    /// How many lines are written, before any wrapping.
+    /// Returns the number of written lines, before any wrapping.
     #[must_use]
     pub fn line_count(&self) -> usize {
         self.buffer.last_line() + 1

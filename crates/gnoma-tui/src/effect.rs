@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::{ask::Ask, composer::Draft, run::LoopAction};
 
-/// Something to be done.
+/// An action that the view wants done.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// Ask the session or its host; the reply comes back with what it was for.
@@ -35,12 +35,12 @@ pub enum Effect {
     ReadImage {
         /// The path; it may begin with `~/`.
         path: PathBuf,
-        /// What names it in the editor.
+        /// The text that names the image in the editor.
         text: String,
     },
-    /// Call for attention.
+    /// Call for a person's attention.
     Notify(String),
-    /// Name the window.
+    /// Set the title of the window.
     Title(String),
     /// Keep what is written and not sent, so that not even a crash loses it: first what is in the
     /// editor.

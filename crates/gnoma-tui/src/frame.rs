@@ -11,12 +11,12 @@ pub struct Cell {
     pub column: usize,
 }
 
-/// How large the terminal is, in cells. Never zero in either direction.
+/// The size of the terminal, in cells. Never zero in either direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
-    /// Columns.
+    /// The number of columns.
     pub width: usize,
-    /// Rows.
+    /// The number of rows.
     pub height: usize,
 }
 

@@ -9,10 +9,10 @@ use nucleo_matcher::{
     pattern::{Atom, AtomKind, CaseMatching, Normalization},
 };
 
-/// What a match inside the last part of a path is worth: more than a word that starts where its
-/// letters stand, less than adjacent letters.
+/// The worth of a match inside the last part of a path: more than a word that starts where its letters stand, less
+/// than adjacent letters.
 const IN_FILE_NAME: u32 = 24;
-/// What it is worth beyond that if nothing but the file's ending is left over.
+/// The additional worth of such a match if nothing but the file's ending is left over.
 const WHOLE_STEM: u32 = 30;
 
 /// Indices of the best `max` candidates, the best first; of equals the shorter, then the earlier.

@@ -19,7 +19,7 @@ pub struct Highlighter {
     inside: Inside,
 }
 
-/// What the end of the line before left open.
+/// The construct that the end of the line before left open.
 #[derive(Clone, Copy, Debug)]
 enum Inside {
     Nothing,

@@ -15,17 +15,17 @@ const MAX_BYTES: usize = 16 << 20;
 /// All prompts, and the place in them while somebody goes through them.
 #[derive(Clone, Debug, Default)]
 pub struct History {
-    /// The oldest first.
+    /// The prompts, the oldest first.
     entries: VecDeque<String>,
     bytes: usize,
     /// The entry that is shown; `None` when it is what is being written.
     place: Option<usize>,
-    /// What was written or changed at each place that was left; under `usize::MAX` what was being
-    /// written before.
+    /// The drafts that were written or changed at each place that was left; under `usize::MAX` the one that was
+    /// being written before.
     left: BTreeMap<usize, Draft>,
 }
 
-/// Where what is being written is kept while entries are shown.
+/// The place under which the unsent draft is stored while entries are shown.
 const UNSENT: usize = usize::MAX;
 
 impl History {
@@ -82,8 +82,8 @@ impl History {
         (unsent, left.into_values().collect())
     }
 
-    /// What would be lost with the program while somebody goes through the prompts: those that were
-    /// changed on the way, and what was being written before.
+    /// Returns the drafts that would be lost with the program while a person goes through the prompts: those that
+    /// were changed on the way, and the one that was being written before.
     pub fn left(&self) -> impl Iterator<Item = &Draft> {
         let is_changed =
             |place: &usize, draft: &Draft| self.entries.get(*place) != Some(&draft.text);
@@ -108,7 +108,7 @@ impl History {
         self.entries.len()
     }
 
-    /// There are none.
+    /// Reports whether there are no prompts.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
@@ -139,7 +139,7 @@ pub struct Search {
 }
 
 impl Search {
-    /// What is searched for.
+    /// Returns the text that is searched for.
     #[must_use]
     pub fn query(&self) -> &str {
         &self.query

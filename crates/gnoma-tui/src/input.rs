@@ -9,19 +9,19 @@ use gnoma_core::{
 
 use crate::{ask::Purpose, frame::Size, keymap::Key, theme::Shade};
 
-/// Something that happened.
+/// An event that the view takes in.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
     /// The time. It precedes everything that arrived together with it, and comes alone when a requested time has
     /// come.
     Tick(Instant),
-    /// Something happened in the session.
+    /// An event of the session.
     Session(Arc<Envelope>),
     /// The state of the session, in place of all events up to it.
     Snapshot(Box<SessionView>),
-    /// What came of a request.
+    /// The result of a request.
     Reply {
-        /// What it was for.
+        /// The purpose of the request.
         purpose: Purpose,
         /// The reply, or why there is none.
         result: Result<Reply, RequestError>,
@@ -30,12 +30,12 @@ pub enum Input {
     NoSession(RequestError),
     /// The connection to the host has ended.
     Disconnected {
-        /// It is being made again.
+        /// `true` if the connection is being made again.
         returns: bool,
     },
     /// The connection is back.
     Connected,
-    /// A key.
+    /// A key that was pressed.
     Key(Key),
     /// Text that was pasted, with line breaks as `\n`.
     Paste(String),
@@ -47,14 +47,14 @@ pub enum Input {
     Resize(Size),
     /// The terminal's window gained the focus.
     FocusGained,
-    /// It is not any more.
+    /// The terminal's window lost the focus.
     FocusLost,
     /// The terminal reported its background.
     Background(Shade),
     /// The program was stopped and is back.
     Resumed,
-    /// It ends in a moment, because of a signal or because the terminal is gone: what must not be lost
-    /// is saved now.
+    /// The program ends in a moment, because of a signal or because the terminal is gone: what must not be lost is
+    /// saved now.
     Ending,
     /// Files for `@path`, in the order they were found.
     Listing(Vec<String>),
@@ -62,20 +62,20 @@ pub enum Input {
     Missing(Vec<String>),
     /// A shell line has ended.
     Shell {
-        /// The line.
+        /// The shell line that ran.
         line: String,
-        /// What it printed.
+        /// The output of the shell line.
         output: String,
-        /// How it failed, in a few words; `None` where it ended well.
+        /// The failure of the line, in a few words; `None` where it ended well.
         failure: Option<String>,
     },
     /// A requested image: from the clipboard, or from a pasted path.
     Image {
-        /// What it takes the place of in what is written, if that stands before the cursor still.
+        /// The text that the image replaces in what is written, if that text still stands before the cursor.
         instead: String,
-        /// The image.
+        /// The image that was requested.
         image: Image,
-        /// What it is called; may be empty.
+        /// The name of the image; may be empty.
         name: String,
     },
     /// The external editor is closed; `None` when it could not be used.

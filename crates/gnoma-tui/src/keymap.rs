@@ -20,17 +20,17 @@ const BUILT_IN: &str = include_str!("../data/keys.toml");
 /// A key that a person's own table took from another action of the same context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
-    /// Where.
+    /// The context in which the key works.
     pub context: Context,
-    /// The key.
+    /// The key that was taken.
     pub key: Key,
-    /// What it did.
+    /// The action that the key had before.
     pub from: Action,
-    /// What it does now.
+    /// The action that the key has now.
     pub by: Action,
 }
 
-/// Which key does what.
+/// The actions of all keys.
 #[derive(Clone, Debug, Default)]
 pub struct Keymap {
     actions: HashMap<(Context, Key), Action>,
@@ -71,14 +71,14 @@ impl Keymap {
         Ok((keymap, taken))
     }
 
-    /// What the key asks for in this context, or everywhere.
+    /// Returns the action that the key asks for in this context, or everywhere.
     #[must_use]
     pub fn action(&self, context: Context, key: Key) -> Option<Action> {
         let here = self.actions.get(&(context, key));
         here.or_else(|| self.actions.get(&(Context::Global, key))).copied()
     }
 
-    /// What the key asks for in this context alone.
+    /// Returns the action that the key asks for in this context alone.
     #[must_use]
     pub fn action_here(&self, context: Context, key: Key) -> Option<Action> {
         self.actions.get(&(context, key)).copied()

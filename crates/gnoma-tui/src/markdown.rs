@@ -109,12 +109,12 @@ impl Stream {
     }
 }
 
-/// What later blocks need to know of those that are drawn.
+/// The facts about drawn blocks that later blocks need.
 #[derive(Clone, Debug, Default)]
 struct Drawn {
     definitions: Definitions,
     code: Option<Highlighter>,
-    /// Something was drawn before.
+    /// `true` if something was drawn before.
     any: bool,
 }
 

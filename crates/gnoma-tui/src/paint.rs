@@ -33,7 +33,7 @@ pub(crate) fn text(text: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// What the terminal was last told about the text that follows.
+/// The style and link that the terminal was last told for the text that follows.
 #[derive(Debug)]
 pub(crate) struct Pen<'a> {
     theme: &'a Theme,
@@ -53,7 +53,7 @@ impl<'a> Pen<'a> {
         self.look_like(self.theme.look(span.style), out);
     }
 
-    /// Back to plain.
+    /// Sets the terminal back to plain text.
     pub(crate) fn rest(&mut self, out: &mut Vec<u8>) {
         self.point_to(None, out);
         self.look_like(Look::default(), out);

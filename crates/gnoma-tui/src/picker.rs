@@ -17,11 +17,11 @@ const PAGE: usize = 8;
 /// One row of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Row {
-    /// What it is called.
+    /// The name of the row.
     pub label: String,
     /// More about it, dimmed.
     pub detail: String,
-    /// It is what is in use now.
+    /// `true` if the row is in use now.
     pub current: bool,
 }
 
@@ -38,19 +38,19 @@ impl Row {
     }
 }
 
-/// Where lines are written instead of keys, this one leaves a list.
+/// The line that leaves a list where lines are written instead of keys.
 const LEAVE: &str = "q";
 
-/// What a key did to a list.
+/// The effect of a key on a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Picked {
-    /// It is still open.
+    /// The list is still open.
     Open,
-    /// It is, and this is to be read out: what a line has led to.
+    /// The list is still open, and these lines are to be read out: the result of a line that was written.
     Explained(Vec<Line>),
     /// This row was taken, counted in all rows.
     Row(usize),
-    /// Nothing was.
+    /// No row was taken.
     Nothing,
 }
 
@@ -62,11 +62,11 @@ pub struct Picker {
     filter: String,
     /// Rows that the filter leaves, in their order.
     left: Vec<usize>,
-    /// Index in `left`.
+    /// The index of the chosen row in `left`.
     chosen: usize,
     /// Lines are written instead of keys: each is a choice of its own.
     by_line: bool,
-    /// Who is asked for more rows.
+    /// The source that is asked for more rows.
     growing: Option<&'static str>,
 }
 
@@ -92,7 +92,7 @@ impl Picker {
         Self { growing: Some(from), ..self }
     }
 
-    /// Whether more is going to come.
+    /// Reports whether more rows are going to come.
     #[must_use]
     pub fn is_growing(&self) -> bool {
         self.growing.is_some()
@@ -175,7 +175,7 @@ impl Picker {
         }
     }
 
-    /// What a whole line means: a number, a name, a part of some, or the way out.
+    /// Interprets a whole line: a number, a name, a part of some, or the way out.
     fn take_line(&mut self) -> Picked {
         let line = std::mem::take(&mut self.filter);
         let line = line.trim();
@@ -226,7 +226,7 @@ impl Picker {
         self.filter = filter;
     }
 
-    /// What is chosen.
+    /// Returns the title, which says what is to be chosen.
     #[must_use]
     pub fn title(&self) -> &str {
         &self.title
@@ -338,7 +338,7 @@ fn short_label(row: &Row, column: usize, room: usize) -> String {
     cut(Line::new(row.label.clone(), Style::default()), beside.max(column)).plain()
 }
 
-/// What can be done with a list that is read out.
+/// Explains what can be done with a list that is read out.
 fn way_on() -> Line {
     Line::new(format!("Type a number or a name; {LEAVE} cancels; Enter alone selects:"), dim())
 }

@@ -4,7 +4,7 @@ use gnoma_core::plan::{PlanStep, StepStatus};
 
 use crate::text::{Ink, Line, Span, Style};
 
-/// How many steps are done, in words.
+/// Describes in words how many steps are done.
 pub(crate) fn progress(steps: &[PlanStep]) -> String {
     let done = steps.iter().filter(|step| step.status == StepStatus::Done).count();
     format!("{done} of {} done", steps.len())

@@ -29,7 +29,7 @@ const MIN_ROWS_BESIDE_CHOICES: usize = 3;
 const MIN_FACT_ROWS: usize = 2;
 /// Empty rows around the reason, where all has room with them.
 const ROWS_OF_AIR: usize = 2;
-/// What stands before the place of a rule.
+/// The indentation before the place of a rule.
 const HOLDING_INDENT: &str = "     ";
 /// Lines of the body that a reader hears.
 const MAX_SPOKEN_LINES: usize = 60;
@@ -37,14 +37,14 @@ const MAX_SPOKEN_LINES: usize = 60;
 /// A question that waits for a person.
 #[derive(Clone, Debug)]
 pub struct PermissionQuestion {
-    /// What would run.
+    /// The call that would run.
     pub call: ToolCall,
     reason: String,
     preview: Option<String>,
     always: Option<Lasting>,
     /// The model wants words; then the reason is its question.
     inquiry: Option<Inquiry>,
-    /// It has run on trial: what it changed, of which a part can be kept.
+    /// The changes of a call that has run on trial, of which a part can be saved.
     parts: Vec<String>,
     notable: Vec<NotableChange>,
     chosen: usize,
@@ -56,14 +56,14 @@ pub struct PermissionQuestion {
 pub struct Lasting {
     /// The rule, as people write it.
     pub rule: String,
-    /// Where and for how long it applies.
+    /// The scope in which the rule applies, and for how long.
     pub scope: Scope,
-    /// Where it would be kept; empty for the session's.
+    /// The place where the rule would be saved; empty for the session's.
     pub place: String,
 }
 
 impl Lasting {
-    /// Where it applies, in a few words.
+    /// Describes in a few words where the rule applies.
     #[must_use]
     pub fn held(&self) -> String {
         match self.scope {
@@ -74,12 +74,12 @@ impl Lasting {
     }
 }
 
-/// What a key did to a question.
+/// The effect of a key on a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PromptVerdict {
-    /// It still waits.
+    /// The question still waits.
     Open,
-    /// It is answered.
+    /// The question is answered.
     Answer(PermissionAnswer),
     /// No, and the person will write why.
     WriteReason,
@@ -138,7 +138,7 @@ impl PermissionQuestion {
         self
     }
 
-    /// Whether it needs a text, not yes or no.
+    /// Reports whether the question needs a text, not yes or no.
     #[must_use]
     pub fn wants_words(&self) -> bool {
         self.inquiry.is_some()
@@ -170,7 +170,7 @@ impl PermissionQuestion {
         &self.parts
     }
 
-    /// What a lasting yes would add, where one is offered.
+    /// Returns the rule that a lasting approval would add, where one is offered.
     #[must_use]
     pub fn lasting(&self) -> Option<&Lasting> {
         self.always.as_ref()
@@ -231,7 +231,7 @@ impl PermissionQuestion {
         }
     }
 
-    /// What is asked, in a few words.
+    /// Describes the question in a few words.
     #[must_use]
     pub fn short(&self) -> String {
         if self.wants_words() {
@@ -272,7 +272,7 @@ impl PermissionQuestion {
         lines.skip(excess).collect()
     }
 
-    /// What would run and the keys, where there is room for little else.
+    /// Returns lines with the call that would run and the keys, where there is room for little else.
     fn short_lines(&self, keymap: &Keymap, Size { width, height }: Size) -> Vec<Line> {
         let word = |choice: Choice| match choice {
             Choice::Once => "yes",
@@ -305,7 +305,7 @@ impl PermissionQuestion {
         line
     }
 
-    /// What the person is asked, with the verb for what would happen.
+    /// Returns the question to the person, with the verb for what would happen.
     fn asked(&self) -> String {
         if self.wants_words() {
             return "The model asks".to_owned();
@@ -361,7 +361,7 @@ impl PermissionQuestion {
         choices
     }
 
-    /// Whether some of the files can be kept separately.
+    /// Reports whether some of the files can be kept separately.
     #[must_use]
     pub fn has_parts(&self) -> bool {
         !self.parts.is_empty()
@@ -376,7 +376,8 @@ impl PermissionQuestion {
         lines
     }
 
-    /// Where the lasting yes holds, and the keys that change it: in a line of their own where one has no room for both.
+    /// Returns lines about the scope of a lasting approval, and the keys that change it: in a line of their own
+    /// where one has no room for both.
     fn holding_lines(&self, choice: Choice, keymap: &Keymap, width: usize) -> Vec<Line> {
         let Some(lasting) = self.always.as_ref().filter(|_| choice == Choice::Always) else {
             return Vec::new();

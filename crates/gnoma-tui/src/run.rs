@@ -24,24 +24,25 @@ use crate::{
 /// More frames than this in a second only cost.
 pub const MAX_FRAMES_PER_SECOND: u32 = 30;
 
-/// What is shown, and what each input leads to. Never waits and never performs anything.
+/// The state of the screen, which decides what is shown and what each input leads to. It never waits and never
+/// performs anything.
 pub trait View {
-    /// What it wants done.
+    /// An action that the view wants done.
     type Effect;
 
-    /// Takes something in.
+    /// Takes in an input and returns the effects that it has.
     fn on(&mut self, input: Input) -> Vec<Self::Effect>;
 
-    /// What there is to see now. Finished lines are handed over once.
+    /// Returns the frame to show now. Finished lines are handed over once.
     fn frame(&mut self, size: Size) -> Frame;
 
-    /// When a tick is wanted although nothing happens: for what moves, and for deadlines.
+    /// Returns the time at which a tick is wanted although nothing happens: for what moves, and for deadlines.
     fn next_tick(&self) -> Option<Instant>;
 }
 
 /// Turns effects into actions of the loop; whatever needs files, programs or settings is done here or put into a job.
 pub trait EffectHandler {
-    /// What is wanted.
+    /// An action that a view wants done.
     type Effect;
 
     /// Does it, or says what shall be done. Must not wait: see [`LoopAction::Work`].
@@ -51,9 +52,9 @@ pub trait EffectHandler {
 /// Slow work for a thread of its own; its result goes to the view.
 pub type Job = Box<dyn FnOnce() -> Input + Send>;
 
-/// What the loop can do.
+/// An action that the loop can perform.
 pub enum LoopAction {
-    /// Nothing any more: it is done.
+    /// The effect is done, and no action is left.
     Done,
     /// Ask the session or its host.
     Ask(Ask),
@@ -61,7 +62,7 @@ pub enum LoopAction {
     CrashNote(String),
     /// Tell the view something.
     Hear(Input),
-    /// Run a job.
+    /// Run a job on its own thread.
     Work(Job),
     /// Run a job that has the terminal for itself: an editor, a shell.
     Lend(Job),
@@ -79,14 +80,14 @@ pub enum LoopAction {
     Redraw,
     /// Suspend the program until it is continued.
     Suspend,
-    /// End.
+    /// End the running loop.
     Quit,
 }
 
-/// What the loop must know.
+/// The options of the loop.
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {
-    /// How the conversation is laid out.
+    /// The layout of the conversation.
     pub layout: Layout,
     /// The name of a built-in theme; empty for the usual one.
     pub theme: String,
@@ -94,11 +95,11 @@ pub struct RunOptions {
     pub shade: Option<Shade>,
     /// The number of colours.
     pub depth: Depth,
-    /// Which characters it can show.
+    /// The characters that the terminal can show.
     pub charset: Charset,
     /// The terminal folds its rows when it is made narrower.
     pub reflows: bool,
-    /// How to call for attention.
+    /// The means to call for attention.
     pub notifier: Notifier,
     /// The terminal reports a new size some time after it has it, as multiplexers do.
     pub tells_size_late: bool,
@@ -106,7 +107,7 @@ pub struct RunOptions {
     pub crash_note: String,
 }
 
-/// How it ended.
+/// The way in which the loop ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// The view ended it.
@@ -117,7 +118,7 @@ pub enum Ending {
     InputEnded,
 }
 
-/// Why it could not continue.
+/// The reason why the loop could not continue.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The terminal cannot be used.

@@ -29,10 +29,10 @@ const HIDE_CURSOR: &[u8] = b"\x1b[?25l";
 const HOME_AND_CLEAR: &[u8] = b"\x1b[m\x1b[H\x1b[2K\x1b[B\x1b[J\x1b[H";
 const SHOW_CURSOR: &[u8] = b"\x1b[?25h";
 
-/// Nothing is drawn yet.
+/// The size before anything is drawn.
 const NO_SIZE: Size = Size { width: 0, height: 0 };
 
-/// How a conversation is laid out on a terminal.
+/// The layout of a conversation on a terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Layout {
     /// Below what the shell has written, with the terminal's own scrollback.
@@ -46,8 +46,8 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// What fits: plain lines for who asks for them (`ACCESSIBLE`) and where the cursor cannot be
-    /// moved, by `TERM`.
+    /// Returns the layout that fits: plain lines for people who ask for them (`ACCESSIBLE`) and where the cursor
+    /// cannot be moved, by `TERM`.
     #[must_use]
     pub fn of(full_screen: bool, accessible: bool, term: Option<&str>) -> Self {
         if accessible || matches!(term, None | Some("" | "dumb")) {
@@ -60,9 +60,9 @@ impl Layout {
     }
 }
 
-/// Whether a terminal folds its rows when it becomes narrower: depends on `TERM`, whether it is XTerm itself
-/// (`XTERM_VERSION` is set), and whether GNU Screen (`STY` is set) or tmux (`TMUX` is set) is in between. tmux
-/// folds rows whatever its `TERM` is.
+/// Reports whether a terminal folds its rows when it becomes narrower. This depends on `TERM`, on whether it is
+/// XTerm itself (`XTERM_VERSION` is set), and on whether GNU Screen (`STY` is set) or tmux (`TMUX` is set) is in
+/// between. tmux folds rows with any `TERM`.
 #[must_use]
 pub fn reflows(term: Option<&str>, is_xterm: bool, in_screen: bool, in_tmux: bool) -> bool {
     if in_tmux && !in_screen {
@@ -73,16 +73,16 @@ pub fn reflows(term: Option<&str>, is_xterm: bool, in_screen: bool, in_tmux: boo
     !is_xterm && !in_screen && !CUT.iter().any(|start| term.starts_with(start))
 }
 
-/// What is known about the terminal that matters for drawing.
+/// The known traits of the terminal that matter for drawing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traits {
-    /// It shows everything between two marks at once.
+    /// `true` if the terminal shows everything between two marks at once.
     pub synchronized: bool,
-    /// It folds rows that have become too wide when it is made narrower; few do not.
+    /// `true` if the terminal folds rows that have become too wide when it is made narrower; few do not.
     pub reflows: bool,
 }
 
-/// What is on the terminal now.
+/// The current content of the terminal.
 #[derive(Debug)]
 pub struct Screen {
     layout: Layout,
@@ -92,7 +92,7 @@ pub struct Screen {
     region: Region,
     pages: Pages,
     tail: Tail,
-    /// Nothing that is on the terminal can be relied on.
+    /// `true` if nothing that is on the terminal can be relied on.
     is_spoiled: bool,
     cursor_shown: bool,
 }
@@ -115,12 +115,12 @@ impl Screen {
         }
     }
 
-    /// What has been learned about the terminal since.
+    /// Sets the traits that have been learned about the terminal since.
     pub fn set_traits(&mut self, traits: Traits) {
         self.traits = traits;
     }
 
-    /// What is known about the terminal.
+    /// Returns the known traits of the terminal.
     #[must_use]
     pub fn traits(&self) -> Traits {
         self.traits
@@ -139,7 +139,7 @@ impl Screen {
         self.pages.scroll(rows_up);
     }
 
-    /// Something else has written to the terminal: the next frame redraws everything.
+    /// Makes the next frame redraw everything, because something else has written to the terminal.
     pub fn redraw(&mut self) {
         self.is_spoiled = true;
     }

@@ -24,11 +24,11 @@ use crate::{
     text::{Ink, Line, Span, Style},
 };
 
-/// What was done before the first start is offered.
+/// The message about the search that was done before the first start is offered.
 pub const LOOKED_FOR: &str =
     "gnoma found no API key in the environment, and no Ollama or llama.cpp on this machine";
 
-/// How a key is set up where what is typed would be seen.
+/// The instruction for setting up a key where typed text would be seen.
 const HOW_TO_HIDE: &str = "To enter a key without showing it, quit with q and Ctrl+D and run \
     `gnoma providers add NAME`";
 /// Bytes of a line that asks for a correction.
@@ -40,28 +40,28 @@ pub fn read_address(entered: &str) -> Option<String> {
     offers::meant(entered)
 }
 
-/// What a key did to the start.
+/// The effect of a key on the guided start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SetupStep {
-    /// It is still open.
+    /// The guided start is still open.
     Open,
-    /// It is still open, and this is to be read out.
+    /// The guided start is still open, and these lines are to be read out.
     Explained(Vec<Line>),
     /// This is to be tried; [`Setup::tried`] takes what became of it.
     Try(Connection),
     /// This is to be stored; [`Setup::kept`] takes what became of it.
     Keep(Connection),
-    /// It is over: this provider is asked from now on.
+    /// The guided start is over: this provider is asked from now on.
     Use(String),
     /// The person wants the demonstration.
     Demo,
-    /// It is over: one of the providers is to be removed.
+    /// The guided start is over: one of the providers is to be removed.
     Remove,
     /// The person continues without a provider.
     Left,
 }
 
-/// The guided start.
+/// The guided start, which sets up a provider.
 #[derive(Clone, Debug)]
 pub struct Setup {
     choices: Vec<Choice>,
@@ -118,7 +118,7 @@ impl Setup {
         setup
     }
 
-    /// Whether [`Self::again`] offers something for the provider `wanted`.
+    /// Reports whether [`Self::again`] offers something for the provider `wanted`.
     #[must_use]
     pub fn offers(found: &FoundProviders, existing: &[(String, String)], wanted: &str) -> bool {
         let offers = offers::offers_again(found, existing, false);
@@ -127,13 +127,13 @@ impl Setup {
         offers.iter().any(|(_, choice)| is_ready(choice) || is_for(choice, wanted))
     }
 
-    /// Whether providers are set up already, so that nothing is lost when it is left.
+    /// Reports whether providers are set up already, so that nothing is lost when the guided start is left.
     #[must_use]
     pub fn is_again(&self) -> bool {
         self.is_again
     }
 
-    /// What is typed now is a key and must not be shown or kept.
+    /// Reports whether the text that is typed now is a key and must not be shown or kept.
     #[must_use]
     pub fn is_secret(&self) -> bool {
         matches!(&self.stage, Stage::Key { .. })
@@ -191,7 +191,7 @@ impl Setup {
         }
     }
 
-    /// What became of the try, unless it was given up.
+    /// Takes the result of trying a connection, unless the try was given up.
     pub fn tried(&mut self, tried: &Connection, outcome: Result<String, String>) {
         if let Stage::Trying(connection) = &self.stage
             && connection == tried
@@ -204,7 +204,7 @@ impl Setup {
         }
     }
 
-    /// What became of storing.
+    /// Takes the result of storing a connection.
     pub fn kept(&mut self, kept: &Connection, outcome: Result<String, String>) -> SetupStep {
         let (Stage::Works { connection, .. } | Stage::Unkept { connection, .. }) = &self.stage
         else {
@@ -426,7 +426,7 @@ impl Setup {
         (lines, cursor)
     }
 
-    /// What there is to choose from, while there is; for those who hear it.
+    /// Returns the choices, while there are any, for people who hear them.
     #[must_use]
     pub fn read_out(&self) -> Vec<Line> {
         if matches!(self.stage, Stage::Choosing) { self.list.read_out() } else { Vec::new() }
@@ -461,7 +461,7 @@ fn marked(mark: &'static str, ink: Ink, text: String) -> Line {
     Line::from([Span::new(mark, Style::of(ink)), Span::new(text, Style::default())])
 }
 
-/// Whether a choice is about the provider of that name.
+/// Reports whether a choice is about the provider of that name.
 fn is_for(choice: &Choice, wanted: &str) -> bool {
     match choice {
         Choice::Key(name)

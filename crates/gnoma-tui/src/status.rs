@@ -27,7 +27,7 @@ const MAX_ARMS: usize = 50;
 /// Characters of the reason for a model in the line at the bottom.
 const MAX_WHY_CHARS: usize = 48;
 
-/// What is known of a session before its first event.
+/// The facts that are known of a session before its first event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The version of the program.
@@ -38,7 +38,7 @@ pub struct Facts {
     pub branch: Option<String>,
     /// The profile of the settings, where one is in use.
     pub profile: Option<String>,
-    /// Nothing is stored.
+    /// `true` if nothing is stored.
     pub incognito: bool,
     /// The model that will be called first, as far as that is known.
     pub model: Option<String>,
@@ -46,7 +46,7 @@ pub struct Facts {
     pub chooses: bool,
     /// Tokens of its window; 0 when unknown.
     pub window: u64,
-    /// How much is asked.
+    /// The mode that decides how much is asked.
     pub mode: PermissionMode,
     /// Tokens of the last call, if the conversation continues.
     pub last_call: Usage,
@@ -54,12 +54,12 @@ pub struct Facts {
     pub before: Usage,
 }
 
-/// What was counted.
+/// The tokens, turns and costs that were counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Tokens of the last round.
     pub round: Usage,
-    /// How full the context window is.
+    /// The fill level of the context window.
     pub context: ContextUse,
     /// Tokens of the turn that runs or ran last.
     pub turn: Usage,
@@ -67,20 +67,20 @@ pub struct Counts {
     pub past: Usage,
     /// Turns that are over.
     pub turns: u32,
-    /// What the turn that runs or ran last cost.
+    /// The cost of the turn that runs or ran last.
     pub turn_cost: Cost,
-    /// What the session cost.
+    /// The cost of the session.
     pub session_cost: Cost,
     /// The last turns that are over, the newest last.
     recent: VecDeque<(Usage, Cost)>,
-    /// What the calls of each model cost.
+    /// The cost of the calls of each model.
     arms: BTreeMap<String, (u64, Cost)>,
 }
 
 /// Money, as far as prices are known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// In micro-dollars.
+    /// The amount in micro-dollars.
     pub micro_usd: u64,
     /// The price of some of it is not known, so that it is more.
     pub is_partial: bool,
@@ -129,7 +129,7 @@ impl Facts {
 }
 
 impl Counts {
-    /// What a session has counted so far.
+    /// Returns the counts of a session so far.
     #[must_use]
     pub fn of(view: &SessionView) -> Self {
         let info = &view.info;
@@ -159,7 +159,7 @@ impl Counts {
         if self.context.tokens > 0 { self.context.tokens } else { self.round.total() }
     }
 
-    /// What is counted from now on belongs to another turn.
+    /// Begins another turn, to which everything counted from now on belongs.
     pub fn begin_turn(&mut self) {
         self.past += std::mem::take(&mut self.turn);
         self.turn_cost = Cost::default();
@@ -196,24 +196,24 @@ impl Counts {
         all
     }
 
-    /// Whether any call told what it cost.
+    /// Reports whether any call told its cost.
     fn has_cost(&self) -> bool {
         !self.arms.is_empty() || self.session_cost != Cost::default()
     }
 }
 
-/// What the line at the bottom shows besides facts and counts.
+/// The state that the line at the bottom shows besides facts and counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Now {
-    /// What the program is doing; empty when it waits.
+    /// The work that the program is doing; empty when it waits.
     pub busy: String,
-    /// How it is stopped; empty when it waits.
+    /// The way to stop the program's work; empty when it waits.
     pub stop: &'static str,
     /// A hint that takes precedence over everything else.
     pub hint: Option<String>,
     /// Prompts that wait for the turn to end.
     pub queued: usize,
-    /// Why this model was chosen; may be empty.
+    /// The reason why this model was chosen; may be empty.
     pub why: String,
 }
 
@@ -298,7 +298,7 @@ fn why(why: &str) -> String {
     short
 }
 
-/// What the turn cost, and the session where that is more.
+/// Describes the cost of the turn, and of the session where that is more.
 fn spent(counts: &Counts) -> String {
     if !counts.has_cost() {
         return String::new();
@@ -331,7 +331,7 @@ fn queued(count: usize) -> String {
     if count == 0 { String::new() } else { format!("{count} queued") }
 }
 
-/// How full the context window is; in tokens where nobody knows how large it is.
+/// Describes how full the context window is; in tokens where its size is unknown.
 fn filled(used: u64, window: u64, fullness: Fullness) -> String {
     let shown = match (used, window) {
         (0, _) => return String::new(),

@@ -49,20 +49,20 @@ const SIZE_QUESTION: &[u8] = b"\x1b[18t";
 /// At the end, how long answers are waited for that the shell would take for typed text.
 const LAST_ANSWERS_WAIT: Duration = Duration::from_millis(150);
 
-/// When it is given back, how long a terminal that takes nothing is waited for.
+/// The time to wait, when the terminal is given back, for one that takes nothing.
 const LAST_BYTES_WAIT: Duration = Duration::from_millis(500);
 const ESCAPE: u8 = 0x1b;
 /// Most bytes that are typed before the terminal is taken over; the system keeps no more.
 const MAX_TYPED_AHEAD: usize = 4_096;
 
-/// Where something comes from.
+/// An event, by the source that it comes from.
 #[derive(Debug, PartialEq, Eq)]
 pub enum News {
     /// From the person or the terminal.
     Heard(Heard),
-    /// From the system.
+    /// A signal from the system.
     Signal(Signal),
-    /// What was written has been taken, after it had to wait.
+    /// The terminal has taken what was written, after that had to wait.
     Written,
 }
 
@@ -76,10 +76,10 @@ pub struct Terminal {
     signals: Signals,
     /// `None` while somebody else has the terminal.
     reader: Option<Reader>,
-    /// What was typed before somebody else got the terminal.
+    /// The input that was typed before another program got the terminal.
     leftover: Vec<Heard>,
     asked: bool,
-    /// Its size has been asked for and not been answered yet.
+    /// `true` if the size of the terminal has been asked for and not been answered yet.
     size_asked: bool,
     /// Written after the message when a panic ends the program.
     crash_note: String,
@@ -133,7 +133,7 @@ impl Terminal {
         Ok(terminal)
     }
 
-    /// Its size; a default if the terminal does not report one.
+    /// Returns the size of the terminal; a default if the terminal does not report one.
     #[must_use]
     pub fn size(&self) -> Size {
         match tcgetwinsize(self.output.file()) {
@@ -153,7 +153,7 @@ impl Terminal {
         self.write(SIZE_QUESTION)
     }
 
-    /// Whether it is in our hands now.
+    /// Reports whether the program has the terminal now.
     #[must_use]
     pub fn is_taken(&self) -> bool {
         self.reader.is_some()
@@ -167,7 +167,8 @@ impl Terminal {
         self.output.write(bytes)
     }
 
-    /// Whether it has not accepted all of the last write yet. [`News::Written`] reports when it has.
+    /// Reports whether the terminal has not accepted all of the last write yet. [`News::Written`] reports when it
+    /// has.
     #[must_use]
     pub fn is_clogged(&self) -> bool {
         self.output.is_clogged()
@@ -236,8 +237,8 @@ impl Terminal {
         self.write(format!("{screen}{TAKE}{QUESTIONS}").as_bytes())
     }
 
-    /// What was typed while the terminal made a line feed of Enter. One at the end was Enter; among
-    /// other lines it belongs to a text that was pasted.
+    /// Reads the input that was typed while the terminal made a line feed of Enter. A line feed at the end was
+    /// Enter; among other lines it belongs to a text that was pasted.
     fn hear_typed_ahead(&mut self) -> Decoder {
         let mut decoder = Decoder::default();
         let mut buffer = [0; MAX_TYPED_AHEAD];
@@ -285,8 +286,8 @@ impl Terminal {
         self.crash_note = crash_note;
     }
 
-    /// Whether someone can continue the program after [`Self::stop`]: a terminal's first program has no shell that
-    /// waits for it.
+    /// Reports whether a shell can continue the program after [`Self::stop`]: a terminal's first program has no
+    /// shell that waits for it.
     #[must_use]
     pub fn can_stop(&self) -> bool {
         getsid(None).is_ok_and(|session| session != getpgrp())
@@ -331,8 +332,8 @@ impl Drop for Terminal {
     }
 }
 
-/// Whether the terminal on standard error accepts a line now, so that writing one cannot delay the end of the
-/// program.
+/// Reports whether the terminal on standard error accepts a line now, so that writing one cannot delay the end of
+/// the program.
 #[must_use]
 pub fn takes_words() -> bool {
     let stderr = io::stderr();
@@ -340,13 +341,13 @@ pub fn takes_words() -> bool {
     matches!(poll(&mut file, Some(&Timespec::default())), Ok(1..))
 }
 
-/// Whether the questions at the start are answered there, and the one about the size.
+/// Reports whether the input answers the questions at the start, and whether it answers the one about the size.
 fn answers(heard: &[Heard]) -> (bool, bool) {
     let size = heard.iter().any(|heard| matches!(heard, Heard::Size(_)));
     (heard.contains(&Heard::Answered), size)
 }
 
-/// What the reader hears; nothing at all while there is none.
+/// Returns the next input from the reader; without a reader it waits forever.
 async fn hear(reader: &mut Option<Reader>) -> Heard {
     match reader {
         Some(reader) => reader.next().await,

@@ -6,50 +6,50 @@ use std::{borrow::Cow, sync::Arc};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-/// What a piece of text means.
+/// The meaning of a piece of text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Ink {
-    /// Ordinary text.
+    /// Ordinary text without special meaning.
     #[default]
     Text,
     /// Less important: hints, thinking, sizes.
     Dim,
     /// The program itself: prompts, names of commands, what is chosen.
     Accent,
-    /// Somebody's own words.
+    /// The words of a person.
     Person,
-    /// It went well; added lines.
+    /// A good result; added lines.
     Good,
-    /// It went badly; removed lines.
+    /// A bad result; removed lines.
     Bad,
-    /// It needs attention.
+    /// A text that needs attention.
     Warning,
-    /// Headings.
+    /// The text of a heading.
     Heading,
-    /// Links and paths.
+    /// The text of links and paths.
     Link,
-    /// Code inside text.
+    /// Code within ordinary text.
     Code,
-    /// Code: keywords.
+    /// Code: keywords of the language.
     Keyword,
     /// Code: names of types.
     Type,
     /// Code: names of functions.
     Function,
-    /// Code: strings.
+    /// Code: the text of strings.
     String,
     /// Code: numbers and constants.
     Number,
-    /// Code: comments.
+    /// Code: the text of comments.
     Comment,
-    /// Code: operators, punctuation.
+    /// Code: operators and punctuation.
     Operator,
 }
 
 /// The background of a piece of text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Paper {
-    /// The terminal's own.
+    /// The terminal's own background.
     #[default]
     None,
     /// Added in a diff.
@@ -62,24 +62,24 @@ pub enum Paper {
     RemovedMark,
     /// Chosen in a list.
     Chosen,
-    /// What a person wrote.
+    /// Written by a person.
     Person,
 }
 
-/// How a piece of text looks.
+/// The style of a piece of text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Style {
-    /// Its meaning.
+    /// The meaning of the text.
     pub ink: Ink,
-    /// Its background.
+    /// The background of the text.
     pub paper: Paper,
-    /// Bold.
+    /// `true` if the text is bold.
     pub bold: bool,
-    /// Italic.
+    /// `true` if the text is italic.
     pub italic: bool,
-    /// Underlined.
+    /// `true` if the text is underlined.
     pub underline: bool,
-    /// Struck through.
+    /// `true` if the text is struck through.
     pub strike: bool,
 }
 
@@ -90,7 +90,7 @@ impl Style {
         Self { ink, ..Self::default() }
     }
 
-    /// This style, bold.
+    /// Returns this style in bold.
     #[must_use]
     pub fn bold(self) -> Self {
         Self { bold: true, ..self }
@@ -106,11 +106,11 @@ impl Style {
 /// A piece of text in one style. It contains no control characters and no line breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// The text.
+    /// The text of the piece.
     pub text: Cow<'static, str>,
-    /// How it looks.
+    /// The style of the text.
     pub style: Style,
-    /// Where it leads, for terminals that can follow links.
+    /// The target of the link, for terminals that can follow links.
     pub link: Option<Arc<str>>,
 }
 
@@ -120,7 +120,7 @@ impl Span {
         Self { text: visible(text.into()), style, link: None }
     }
 
-    /// Columns it takes.
+    /// Returns the number of columns that the text takes.
     #[must_use]
     pub fn width(&self) -> usize {
         width(&self.text)
@@ -158,7 +158,7 @@ pub(crate) fn is_harmful(c: char) -> bool {
 /// One line of the screen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Line {
-    /// Its pieces, from left to right.
+    /// The pieces of the line, from left to right.
     pub spans: Vec<Span>,
 }
 
@@ -168,13 +168,13 @@ impl Line {
         Self { spans: vec![Span::new(text, style)] }
     }
 
-    /// Columns it takes.
+    /// Returns the number of columns that the line takes.
     #[must_use]
     pub fn width(&self) -> usize {
         self.spans.iter().map(Span::width).sum()
     }
 
-    /// Its text without styles.
+    /// Returns the text of the line without styles.
     #[must_use]
     pub fn plain(&self) -> String {
         self.spans.iter().map(|span| &*span.text).collect()
@@ -284,7 +284,7 @@ impl<'a> Wrapper<'a> {
         self.together.push((word, span));
     }
 
-    /// What stays together goes to the next line together, when it fits there.
+    /// Moves words that stay together to the next line together, when they fit there.
     fn settle(&mut self) {
         let words = std::mem::take(&mut self.together);
         let columns: usize = words.iter().map(|(word, _)| width(word)).sum();

@@ -9,7 +9,7 @@ pub use colour::Colour;
 
 use crate::text::{Ink, Paper, Style};
 
-/// Whether the terminal's background is dark or light.
+/// The shade of the terminal's background, dark or light.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Shade {
     /// Light text on a dark background; used if the terminal does not report its background.
@@ -27,7 +27,7 @@ impl Shade {
     }
 }
 
-/// How many colours the terminal can show.
+/// The number of colours that the terminal can show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Depth {
     /// None: only bold, faint, underlined and reversed text.
@@ -37,12 +37,13 @@ pub enum Depth {
     /// The fixed palette of 256.
     #[default]
     Indexed,
-    /// All.
+    /// All colours, not only a palette.
     True,
 }
 
 impl Depth {
-    /// What the environment says. `no_color` is whether `NO_COLOR` is set to anything but nothing.
+    /// Returns the depth that the environment tells. `no_color` is whether `NO_COLOR` is set to anything but
+    /// nothing.
     #[must_use]
     pub fn of(no_color: bool, colorterm: Option<&str>, term: Option<&str>) -> Self {
         let term = term.unwrap_or_default();
@@ -85,7 +86,7 @@ pub enum ThemeError {
     /// There is no theme of this name.
     #[error("unknown theme `{name}`; choose one of {}", names().collect::<Vec<_>>().join(", "))]
     Unknown {
-        /// The name.
+        /// The name that is unknown.
         name: String,
     },
     /// The data of a theme cannot be read.
@@ -109,7 +110,7 @@ impl Default for Theme {
 }
 
 impl Theme {
-    /// A built-in theme.
+    /// Returns the built-in theme of this name.
     ///
     /// # Errors
     /// When there is none of that name.
@@ -139,7 +140,7 @@ impl Theme {
         Ok(Self { palette: palette.at(depth), sparse })
     }
 
-    /// How text of this style looks.
+    /// Returns the look of text of this style.
     #[must_use]
     pub fn look(&self, style: Style) -> Look {
         let Style { ink, paper, bold, italic, underline, strike } = style;
@@ -160,28 +161,28 @@ impl Theme {
     }
 }
 
-/// How a terminal draws a piece of text.
+/// The look that a terminal gives a piece of text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Look {
     /// Colour of the letters.
     pub front: Colour,
-    /// Colour behind them.
+    /// The colour behind the letters.
     pub back: Colour,
-    /// Bold.
+    /// `true` if the text is bold.
     pub bold: bool,
-    /// Less bright.
+    /// `true` if the text is less bright.
     pub faint: bool,
-    /// Italic.
+    /// `true` if the text is italic.
     pub italic: bool,
-    /// Underlined.
+    /// `true` if the text is underlined.
     pub underline: bool,
     /// Front and back exchanged.
     pub reverse: bool,
-    /// Struck through.
+    /// `true` if the text is struck through.
     pub strike: bool,
 }
 
-/// A theme file.
+/// The content of a theme file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {

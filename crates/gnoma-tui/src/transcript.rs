@@ -36,30 +36,30 @@ use thinking::Thinking;
 /// Longest answer that can be copied; of longer ones the end is kept.
 const MAX_ANSWER_BYTES: usize = 1_048_576;
 
-/// The conversation.
+/// The conversation as it is shown.
 #[derive(Debug, Default)]
 pub struct Transcript {
     options: TranscriptOptions,
-    /// What was not handed over yet.
+    /// The blocks that were not handed over yet.
     blocks: VecDeque<Block>,
     /// The kind of block that lines came from last.
     last: Option<Sort>,
     /// Calls that run while nothing is redrawn.
     unseen: Vec<Call>,
-    /// What the model is about to do, until it does it.
+    /// The line about what the model is about to do, until it does it.
     expected: Option<Line>,
     now: Option<Instant>,
-    /// When the turn that runs began.
+    /// The time at which the turn that runs began.
     turn_since: Option<Instant>,
     /// The call that is asked about where everybody sees it.
     asked: Option<CallId>,
-    /// The last answer.
+    /// The last answer of the model.
     answer: String,
     /// The last answer before this round's, once this round has one.
     before_round: Option<String>,
     /// The answer that is being written.
     arriving: String,
-    /// It continues with the next text.
+    /// `true` if the answer continues with the next text.
     answer_is_open: bool,
     thinking_is_open: bool,
     /// Calls that are not over.
@@ -70,7 +70,7 @@ pub struct Transcript {
 }
 
 impl Transcript {
-    /// An empty conversation.
+    /// Creates an empty conversation.
     #[must_use]
     pub fn new(options: TranscriptOptions) -> Self {
         Self { options, ..Self::default() }
@@ -166,12 +166,12 @@ impl Transcript {
         }
     }
 
-    /// What the person said. Images in it are named by [`said`].
+    /// Adds the words of a person. Images in them are named by [`said`].
     pub fn person(&mut self, text: &str) {
         self.blocks.push_back(Block::Person(text.to_owned()));
     }
 
-    /// Something that people should know.
+    /// Adds a notice that people should read.
     pub fn notice(&mut self, level: NoticeLevel, text: &str) {
         let (mark, ink) = match level {
             NoticeLevel::Info => ("note: ", Ink::Dim),
@@ -195,7 +195,7 @@ impl Transcript {
         self.now = Some(now);
     }
 
-    /// Something was handed over.
+    /// Reports whether anything was handed over.
     #[must_use]
     pub fn has_begun(&self) -> bool {
         self.last.is_some()
@@ -351,7 +351,7 @@ impl Transcript {
         self.blocks.push_back(Block::Words(text, style));
     }
 
-    /// Something is about to happen, which is shown until it does.
+    /// Shows that something is about to happen, until it does.
     fn expect(&mut self, text: String) {
         if !self.options.accessible {
             self.expected = Some(Line::new(text, Style::of(Ink::Dim)));
@@ -395,7 +395,7 @@ impl Transcript {
         }
     }
 
-    /// Nothing continues after the end of a turn.
+    /// Closes everything that is open, because nothing continues after the end of a turn.
     fn end_turn(&mut self) {
         self.expected = None;
         self.close_open();

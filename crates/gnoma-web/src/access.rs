@@ -25,13 +25,13 @@ use tokio::sync::watch;
 
 /// The key of the page.
 pub(crate) const KEY: HeaderName = HeaderName::from_static("gnoma-key");
-/// What a browser says about where a request comes from.
+/// The header in which a browser says where a request comes from.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// What somebody may do who was let in.
+/// The rights of a client that has access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rights {
-    /// Everything.
+    /// The right to do everything.
     Steer,
     /// See sessions, and change nothing.
     Watch,
@@ -101,7 +101,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Why somebody is not let in.
+/// The reason why a client is denied access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Denial {
     /// The request is for another host: a name that somebody has made to lead here.
@@ -110,7 +110,7 @@ pub(crate) enum Denial {
     Origin,
     /// No token, or a wrong one.
     Token,
-    /// Whoever may only watch wants more.
+    /// A client that may only watch asks for more.
     Watching,
 }
 
@@ -125,7 +125,7 @@ impl fmt::Display for Denial {
     }
 }
 
-/// What everybody gets who may do the same.
+/// The credentials that all clients with the same rights get.
 #[derive(Clone, Debug)]
 struct Pass {
     rights: Rights,
@@ -141,7 +141,7 @@ impl Pass {
     }
 }
 
-/// Where the token comes from.
+/// The source of the token.
 pub trait TokenSource: fmt::Debug + Send + Sync + 'static {
     /// The token as it is now; where there is none any more, nobody is let in. It is asked for at each
     /// authentication, so that it has to be cheap.
@@ -155,7 +155,7 @@ impl TokenSource for Token {
     }
 }
 
-/// What follows from one token.
+/// The credentials that follow from one token.
 #[derive(Debug)]
 struct Keys {
     token: Option<Token>,
@@ -172,7 +172,7 @@ impl Keys {
     }
 }
 
-/// Whether somebody has shown a token on a connection. Clones are the same.
+/// The record of whether a client has shown a token on a connection. Clones are the same.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Admission(Arc<AtomicBool>);
 
@@ -186,7 +186,7 @@ impl Admission {
     }
 }
 
-/// Who is let in at one address.
+/// The access control at one address.
 #[derive(Debug)]
 pub struct Access {
     tokens: Box<dyn TokenSource>,
@@ -198,14 +198,14 @@ pub struct Access {
 /// Somebody who was let in, as long as the token is the same.
 #[derive(Debug)]
 pub(crate) struct Admitted {
-    /// What they may do.
+    /// The rights of the client.
     pub(crate) rights: Rights,
     access: Arc<Access>,
     keys: Arc<Keys>,
 }
 
 impl Admitted {
-    /// Whether they would still be let in.
+    /// Reports whether the client would still get access.
     pub(crate) fn holds(&self) -> bool {
         Arc::ptr_eq(&self.keys, &self.access.keys())
     }
@@ -236,7 +236,7 @@ impl Access {
         Self { tokens: Box::new(tokens), keys, hosts, cookie_name }
     }
 
-    /// What follows from the token as it is now.
+    /// Returns the keys that follow from the token as it is now.
     fn keys(&self) -> Arc<Keys> {
         let token = self.tokens.current();
         self.keys.send_if_modified(|known| {
@@ -254,7 +254,7 @@ impl Access {
         self.keys();
     }
 
-    /// What a browser gets for the token of a link: rights, a `Set-Cookie` and the page's key.
+    /// Returns what a browser gets for the token of a link: rights, a `Set-Cookie` and the page's key.
     pub(crate) fn exchange(&self, token: &str) -> Result<(Rights, String, String), Denial> {
         let keys = self.keys();
         let pass = keys.passes.iter().find(|pass| pass.token.is(token)).ok_or(Denial::Token)?;
@@ -263,8 +263,8 @@ impl Access {
         Ok((pass.rights, cookie, pass.key.expose().to_owned()))
     }
 
-    /// Whether a request came to this server by its own name, and by no other site's will. `reads` is a
-    /// page that anybody may open, also by a link elsewhere.
+    /// Checks that a request came to this server by its own name, and by no other site's will. `reads` is a page
+    /// that anybody may open, also by a link elsewhere.
     pub(crate) fn admits(
         &self,
         method: &Method,
@@ -289,7 +289,7 @@ impl Access {
         }
     }
 
-    /// What whoever sent the request may do.
+    /// Checks the credentials of a request and returns what its sender may do.
     pub(crate) fn admit(
         self: &Arc<Self>,
         method: &Method,

@@ -19,9 +19,9 @@ use crate::{
     route::Nowhere,
 };
 
-/// Nothing but the page's own files, no script within it, and no text that becomes markup: a string
-/// cannot reach the parts of a page that would parse it. The one policy for Trusted Types is made once, by the page
-/// itself, and gives the address of its worker and nothing else.
+/// The policy that allows nothing but the page's own files, no script within it, and no text that becomes markup: a
+/// string cannot reach the parts of a page that would parse it. The one policy for Trusted Types is made once, by
+/// the page itself, and gives the address of its worker and nothing else.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
      manifest-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
@@ -91,7 +91,7 @@ pub(crate) fn file(asset: &'static Asset, headers: &HeaderMap) -> HttpResponse {
     answer
 }
 
-/// Whether a client says that it can read this encoding. One with `q=0` cannot.
+/// Reports whether a client says that it can read this encoding. One with `q=0` cannot.
 fn accepts(headers: &HeaderMap, encoding: &str) -> bool {
     let values = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).any(|offer| {
@@ -121,7 +121,7 @@ fn status(kind: RequestErrorKind) -> StatusCode {
     }
 }
 
-/// Why somebody is not let in.
+/// Returns the answer that explains why a client is denied access.
 pub(crate) fn denied(denial: Denial) -> HttpResponse {
     let (status, remedy) = match denial {
         Denial::Host => {
@@ -135,7 +135,7 @@ pub(crate) fn denied(denial: Denial) -> HttpResponse {
     json(status, &refused.with_remedy(remedy))
 }
 
-/// Why there is no page at the address by which somebody came, in words for people.
+/// Returns the answer that explains why there is no page at the address that was used, in words for people.
 pub(crate) fn misdirected(host: &str) -> HttpResponse {
     let port = host.rsplit(':').next().unwrap_or_default();
     let text = format!(
@@ -150,7 +150,7 @@ pub(crate) fn description(text: String) -> HttpResponse {
     response(StatusCode::OK, Outgoing::whole(text), "application/json")
 }
 
-/// Why a body was not read.
+/// Returns the answer that explains why a body was not read.
 pub(crate) fn unread(why: Unread, max: usize) -> HttpResponse {
     let (status, cause) = match why {
         Unread::TooLong => {
@@ -164,7 +164,7 @@ pub(crate) fn unread(why: Unread, max: usize) -> HttpResponse {
     json(status, &RequestError::new(RequestErrorKind::Malformed, cause))
 }
 
-/// Why a request is for nothing.
+/// Returns the answer that explains why a request has no target.
 pub(crate) fn nowhere(why: Nowhere) -> HttpResponse {
     let (status, kind, cause) = match why {
         Nowhere::Missing => {

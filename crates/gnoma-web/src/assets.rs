@@ -7,22 +7,22 @@ include!(concat!(env!("OUT_DIR"), "/files.rs"));
 /// A file of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Asset {
-    /// Its path.
+    /// The path of the file.
     pub(crate) name: &'static str,
-    /// What it is.
+    /// The media type of the file.
     pub(crate) media_type: &'static str,
-    /// Its bytes, compressed.
+    /// The bytes of the file, compressed.
     pub(crate) bytes: &'static [u8],
 }
 
 /// The largest file of the page.
 const MAX_FILE_BYTES: usize = 4 << 20;
 
-/// How its files are compressed, for browsers: the format of `zlib`.
+/// The compression of the page's files, for browsers: the format of `zlib`.
 pub(crate) const ENCODING: &str = "deflate";
 
 impl Asset {
-    /// Its bytes as they are; none if what is built in cannot be read, which a test excludes.
+    /// Returns the bytes of the file as they are; none if what is built in cannot be read, which a test excludes.
     pub(crate) fn unpacked(&self) -> Vec<u8> {
         decompress_to_vec_zlib_with_limit(self.bytes, MAX_FILE_BYTES).unwrap_or_default()
     }

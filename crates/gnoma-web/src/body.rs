@@ -56,14 +56,14 @@ impl Body for Outgoing {
     }
 }
 
-/// Why a body was not read.
+/// The reason why a body was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unread {
-    /// It is longer than is taken.
+    /// The body is longer than is taken.
     TooLong,
-    /// It takes too long to come.
+    /// The body takes too long to come.
     TooSlow,
-    /// It broke off.
+    /// The body broke off.
     Broken,
 }
 

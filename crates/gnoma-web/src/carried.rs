@@ -22,10 +22,10 @@ pub const SETTINGS: [&str; 5] = [
 /// Longest value of such a setting.
 const MAX_VALUE_BYTES: usize = 32;
 
-/// What whoever watches may ask of a session, by name, besides the list of sessions.
+/// The requests that a client which watches may make of a session, by name, besides the list of sessions.
 const LOOKS: [&str; 5] = ["status", "history", "output", "usage", "points"];
 
-/// Whether a request of that name only looks at what a watcher sees anyway.
+/// Reports whether a request of that name only looks at what a watcher sees in any case.
 pub(crate) fn is_look(name: &str, session: Option<&SessionId>) -> bool {
     match session {
         None => name == "list",
@@ -33,7 +33,7 @@ pub(crate) fn is_look(name: &str, session: Option<&SessionId>) -> bool {
     }
 }
 
-/// Whether a request is one that HTTP carries, and that whoever asks may ask.
+/// Checks that a request is one that HTTP carries, and that its sender may make.
 ///
 /// # Errors
 /// [`Denial`] where it is for others, or an error where it is not for HTTP.
@@ -127,8 +127,8 @@ fn is_carried(request: &Request) -> Result<(), RequestError> {
     }
 }
 
-/// What a session is opened with from afar: nothing that decides which programs run, with which
-/// environment, or that nobody is asked.
+/// Checks the settings with which a session is opened from afar: none may decide which programs run, with which
+/// environment, or that no person is asked.
 fn is_spec_carried(spec: &SessionSpec) -> Result<(), RequestError> {
     if !spec.environment.variables().is_empty() || spec.umask.is_some() {
         return Err(at_machine("setting a session's environment"));

@@ -41,7 +41,7 @@ pub(crate) fn ask(client: &mut Client, wanted: StreamQuery) -> Result<Attaching,
     Ok(Attaching(asked))
 }
 
-/// Which session each request to attach is for.
+/// The session that each request to attach is for.
 pub(crate) struct Attaching(Vec<(RequestId, SessionId)>);
 
 /// Tells what happens, beginning with `hello`. Ends when the connection to the host does, and when whoever

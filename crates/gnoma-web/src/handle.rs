@@ -44,7 +44,7 @@ const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 /// Shortest name of a client: one that nobody guesses.
 const MIN_NAME_BYTES: usize = 8;
 
-/// What the page and the API need of the program that they are a part of.
+/// The services that the page and the API need of the program that they are a part of.
 pub trait Site: Send + Sync + 'static {
     /// The program and its version, for people.
     fn program(&self) -> String;
@@ -65,7 +65,7 @@ pub trait Site: Send + Sync + 'static {
     fn complete(&self, spec: SessionSpec) -> SessionSpec;
 }
 
-/// What those may take at once who may do the same. Nobody takes the place of others.
+/// The most that clients with the same rights may take at once, so that they do not take the place of others.
 #[derive(Clone)]
 struct Quota {
     bodies: Arc<Semaphore>,
@@ -167,7 +167,7 @@ impl Handler {
         }
     }
 
-    /// What this server is.
+    /// Describes this server to a client.
     fn hello(&self, rights: Rights) -> Value {
         json!({
             "version": VERSION,

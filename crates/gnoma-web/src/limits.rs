@@ -29,15 +29,15 @@ pub(crate) const MAX_NAME_BYTES: usize = 64;
 /// Bytes of events that are written at once, where so many wait.
 pub(crate) const WRITE_BYTES: usize = 64 << 10;
 
-/// How long a client may take to send the head of a request, and to send nothing between two.
+/// The time that a client may take to send the head of a request, and to send nothing between two.
 pub(crate) const HEAD_PATIENCE: Duration = Duration::from_secs(15);
-/// How long it may take to send a body.
+/// The time that a client may take to send a body.
 pub(crate) const BODY_PATIENCE: Duration = Duration::from_secs(30);
-/// How long it may take nothing of an answer that waits for it.
+/// The time for which a client may take nothing of an answer that waits for it.
 pub(crate) const WRITE_PATIENCE: Duration = Duration::from_secs(20);
-/// How long a request may take that is not an event stream. Connections are tried, models asked.
+/// The time that a request may take that is not an event stream. Connections are tried, models asked.
 pub(crate) const ANSWER_PATIENCE: Duration = Duration::from_secs(180);
-/// How long a piece of a text waits for those that follow: about a frame of a screen.
+/// The time that a piece of a text waits for those that follow: about a frame of a screen.
 pub(crate) const TICK: Duration = Duration::from_millis(16);
 /// Between two signs of life of a stream on which nothing happens.
 pub(crate) const SIGN_OF_LIFE: Duration = Duration::from_secs(20);

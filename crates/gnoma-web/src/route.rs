@@ -12,7 +12,7 @@ use crate::{
     limits::MAX_ATTACHED,
 };
 
-/// Where the API begins.
+/// The path at which the API begins.
 const API: &str = "/api/v1/";
 /// Longest id of a session and name of a request.
 const MAX_WORD_BYTES: usize = 128;
@@ -30,47 +30,47 @@ const READS: [&str; 9] = [
     "usage",
 ];
 
-/// What a request is for.
+/// The target of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
     /// A file of the page.
     Page(&'static Asset),
     /// A token for a cookie.
     Exchange,
-    /// What this server is.
+    /// A description of this server.
     Hello,
     /// The description of the API.
     Description,
-    /// What happens, as it happens.
+    /// A stream of events, as they happen.
     Events(StreamQuery),
     /// A request of the protocol by its name.
     Call {
         /// The session that it is for.
         session: Option<SessionId>,
-        /// Its name.
+        /// The name of the request.
         name: String,
     },
     /// A message of the protocol, whole.
     Message,
 }
 
-/// What a stream shall tell.
+/// The events that a stream shall tell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StreamQuery {
-    /// What happens to any session of the process.
+    /// `true` if it tells the events of any session of the process.
     pub(crate) process: bool,
-    /// What happens in these sessions, after these positions.
+    /// The sessions whose events it tells, after these positions.
     pub(crate) sessions: Vec<(SessionId, Option<Position>)>,
 }
 
-/// Why a request is for nothing.
+/// The reason why a request has no target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Nowhere {
     /// There is nothing of that name.
     Missing,
     /// There is, but for these methods.
     Method(&'static str),
-    /// What stands behind the question mark is wrong.
+    /// The part behind the question mark is wrong.
     Query,
 }
 
@@ -116,7 +116,7 @@ fn is_word(word: &str) -> bool {
     (1..=MAX_WORD_BYTES).contains(&word.len()) && word.bytes().all(fits)
 }
 
-/// Reads `watch=1&attach=ID&attach=ID@EPOCH.SEQ`.
+/// Reads a query such as `watch=1&attach=ID&attach=ID@EPOCH.SEQ`.
 fn wanted(query: &str) -> Result<StreamQuery, Nowhere> {
     let mut wanted = StreamQuery::default();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {

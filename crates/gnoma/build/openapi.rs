@@ -187,7 +187,7 @@ fn responses(of: Value) -> Value {
     all
 }
 
-/// What is no request of the protocol.
+/// Returns the paths of the OpenAPI document that are not requests of the protocol.
 fn fixed() -> Map<String, Value> {
     let attach = "ID, or ID@EPOCH.SEQ to go on after an event; may stand there several times.";
     let events = json!({

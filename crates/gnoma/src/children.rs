@@ -14,7 +14,8 @@ use gnoma_host::live::Host;
 pub(crate) struct Children {
     client: Client,
     main: SessionId,
-    /// How much of each was seen; `None`: where it began is still to be asked for.
+    /// The position up to which each session's events have been seen; `None` if its start position must still be
+    /// requested.
     seen: HashMap<SessionId, Option<Position>>,
 }
 

@@ -68,7 +68,7 @@ fn forks(start: &Start) -> bool {
     }
 }
 
-/// In a copy.
+/// Returns the same start, but with a stored session continued in a copy.
 fn forked(start: &Start) -> Start {
     match start.clone() {
         Start::New => Start::New,
@@ -102,7 +102,8 @@ async fn choose(past: &Past, around: &ProcessEnvironment) -> Result<SessionFacts
     }
 }
 
-/// Whether a copy of a session that is open elsewhere will do; no where nobody can be asked.
+/// Asks at the terminal whether to continue in a copy of a session that is open elsewhere. Returns `false` without
+/// a terminal to ask at.
 fn agrees_to_a_copy(held: &str, around: &ProcessEnvironment) -> bool {
     terminal::open(around).is_some_and(|terminal| {
         let question = format!("{held}. Continue in a copy? [y]es, [n]o: ");

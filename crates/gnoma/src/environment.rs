@@ -54,7 +54,7 @@ impl ProcessEnvironment {
         self.environment.get(name)
     }
 
-    /// Whether standard error shows colour: only a terminal, and never with `NO_COLOR`.
+    /// True if standard error may show colour: it must be a terminal, and `NO_COLOR` must not be set.
     pub(crate) fn colour(&self) -> bool {
         self.stderr_is_terminal
             && self.var("NO_COLOR").is_none()
@@ -62,7 +62,7 @@ impl ProcessEnvironment {
             && self.var("ACCESSIBLE").is_none()
     }
 
-    /// Whether a line may be redrawn on standard error.
+    /// True if a line on standard error may be redrawn.
     pub(crate) fn animated(&self) -> bool {
         self.stderr_is_terminal
             && self.var("TERM") != Some("dumb")
@@ -70,7 +70,8 @@ impl ProcessEnvironment {
     }
 }
 
-/// Whether SIGHUP, the first of the signals, is ignored. `status` is the file of `proc(5)`.
+/// True if the process ignores SIGHUP, the first of the signals. `status` is the content of the status file that
+/// `proc(5)` describes.
 fn ignores_hangup(status: &str) -> bool {
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     ignored.is_some_and(|set| u64::from_str_radix(set.trim(), 16).is_ok_and(|set| set & 1 == 1))

@@ -4,10 +4,10 @@ use gnoma_core::protocol::{Detach, Overrides, SessionSpec, Start};
 
 use crate::{args::TurnArgs, environment::ProcessEnvironment};
 
-/// What a command line asks for.
+/// The request that a command line makes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Asked {
-    /// What the session is opened with.
+    /// The specification with which the session is opened.
     pub spec: SessionSpec,
     /// The words of the prompt.
     pub words: Vec<String>,
@@ -35,7 +35,7 @@ impl Asked {
     }
 }
 
-/// What every command needs of it.
+/// Returns the part of the session specification that every command needs, from the command line.
 pub(crate) fn spec(args: &TurnArgs, around: &ProcessEnvironment) -> SessionSpec {
     SessionSpec {
         folder: args.cwd.as_ref().map_or_else(|| around.cwd.clone(), |cwd| around.cwd.join(cwd)),

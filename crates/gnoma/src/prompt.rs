@@ -16,7 +16,7 @@ use crate::report;
 
 /// Most that is read from standard input.
 const MAX_STDIN_BYTES: usize = 16 << 20;
-/// How long standard input may take before it is said that it is waited for.
+/// The time that standard input may take before a note says that the program waits for it.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Largest image that is sent along.
 const MAX_IMAGE_BYTES: u64 = 10 << 20;
@@ -64,7 +64,7 @@ fn piped() -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What was piped in, as text.
+/// Converts the bytes piped into standard input to text.
 fn text(bytes: Vec<u8>) -> Result<String, HostError> {
     let refused = |what: &str| {
         let remedy = "write it to a file and name that in the prompt";

@@ -16,10 +16,10 @@ use gnoma_host::{HostError, HostErrorKind, Notices};
 
 use crate::screen;
 
-/// How the program ended.
+/// The way in which the program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// Code 0.
+    /// Code 0: the program succeeded.
     Done,
     /// Code 0: whoever read standard output has left, as `head` does.
     Unread,
@@ -47,13 +47,13 @@ pub(crate) enum Exit {
     Signalled(i32),
 }
 
-/// What a signal's number is added to.
+/// The offset to which a signal's number is added to get an exit code.
 const OF_SIGNALS: i32 = 128;
 /// The code where a person has stopped something, as SIGINT has it.
 const OF_INTERRUPT: u8 = 130;
 
 impl Exit {
-    /// How the program ends after a failed model call.
+    /// Returns the exit for a program that ends after a failed model call.
     pub(crate) fn after(error: &ProviderError) -> Self {
         Self::of(error.kind, error.provider == OWN)
     }
@@ -71,7 +71,7 @@ impl Exit {
         }
     }
 
-    /// What the program's caller gets.
+    /// Returns the exit code that the program's caller receives.
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Done | Self::Unread => 0,
@@ -127,7 +127,7 @@ pub(crate) fn warn(text: &str) {
     }
 }
 
-/// Whether a warning was not among the latest; it is from now on.
+/// True if a warning is not among the latest ones. The function adds it to them.
 pub(crate) fn is_new_warning(text: &str) -> bool {
     let mut latest = WARNINGS.lock().unwrap_or_else(PoisonError::into_inner);
     let is_new = !latest.iter().any(|known| known == text);
@@ -156,7 +156,7 @@ pub(crate) fn say_dim(text: &str) {
     let _closed = writeln!(io::stderr(), "\x1b[2m{}\x1b[0m", screen::clean(text));
 }
 
-/// What a failed write to standard output means.
+/// Maps a failed write to standard output to the way in which the program ends.
 ///
 /// # Errors
 /// When it is more than a reader that has left: what was to be written is lost.

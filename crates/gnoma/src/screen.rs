@@ -8,7 +8,7 @@ pub(crate) use gnoma_host::text::{clean, fit, plain, width};
 use rustix::termios::tcgetwinsize;
 use std::os::fd::AsFd;
 
-/// What a terminal has that does not tell its size.
+/// The size assumed for a terminal that does not report one.
 const USUAL: Size = Size { columns: 80, rows: 24 };
 
 /// The size of a terminal, in characters.

@@ -20,7 +20,7 @@ pub(crate) fn program() -> String {
     format!("gnoma {}", env!("CARGO_PKG_VERSION"))
 }
 
-/// Where the server of this user listens.
+/// Returns the place where this user's server listens.
 pub(crate) fn place(around: &ProcessEnvironment) -> Place {
     Place::of(around.var("XDG_RUNTIME_DIR"), around.var("TMPDIR"))
 }

@@ -7,7 +7,7 @@ use crate::screen::{self, Size};
 
 /// Width of a table that a terminal shows in no width that it tells.
 const MIN_COLUMNS: usize = 80;
-/// Between two columns.
+/// The space between two columns.
 const GAP: &str = "  ";
 /// The last column gets so much however wide the others are.
 const MIN_LAST: usize = 20;

@@ -43,7 +43,7 @@ pub(crate) fn ask_hidden(terminal: &File, question: &str) -> Option<String> {
     said
 }
 
-/// Whether the answer to a question is yes.
+/// Asks a question at the terminal and returns true if the answer is yes.
 pub(crate) fn is_yes(terminal: &File, question: &str) -> bool {
     matches!(ask(terminal, question).as_deref(), Some("y" | "Y" | "yes" | "Yes"))
 }

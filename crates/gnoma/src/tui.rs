@@ -43,7 +43,7 @@ const KEYS_FILE: &str = "keys.toml";
 /// Most bytes of that file.
 const MAX_KEYS_BYTES: u64 = 1 << 20;
 
-/// Whether a command line without words asks for this front end.
+/// True if a command line without words asks for this front end.
 pub(crate) fn is_meant(args: &TurnArgs, words: &[String], around: &ProcessEnvironment) -> bool {
     let is_plain = args.output_format == OutputFormat::Text && !args.print;
     is_plain && words.is_empty() && around.stdin_is_terminal && around.stdout_is_terminal
@@ -80,7 +80,7 @@ pub(crate) async fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<
 
 /// A window on a session.
 pub(crate) struct SessionWindow<'a> {
-    /// Where the session works, with the settings of the person who looks.
+    /// The project that the session works in, with the settings of the person who looks at the window.
     pub project: &'a Project,
     /// The conversation has a screen of its own.
     pub full_screen: bool,
@@ -119,7 +119,7 @@ impl SessionWindow<'_> {
     }
 }
 
-/// Whether it was the person at the window who ended it.
+/// True if the person at the window caused its ending.
 fn is_wanted(ending: Ending, layout: Layout) -> bool {
     match ending {
         Ending::Quit => true,
@@ -177,7 +177,7 @@ fn shown(project: &Project) -> Facts {
     }
 }
 
-/// Whether anything may be kept.
+/// True if prompts and drafts of this project may be saved.
 fn keeps_words(project: &Project) -> bool {
     !project.is_incognito()
 }

@@ -82,7 +82,7 @@ impl Listening {
     }
 }
 
-/// Why other machines are not let in, and the way that they come.
+/// Returns the error that says why other machines cannot connect, and how they can reach the page instead.
 pub(crate) fn beyond(port: u16, cause: &str) -> HostError {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let name = if name.trim().is_empty() { "this-machine" } else { name.trim() };
@@ -210,9 +210,9 @@ fn new_token() -> Result<Token> {
     Ok(Token::of(random_bytes().map_err(|error| HostError::failure(error.to_string()))?))
 }
 
-/// Where the sessions of the page live.
+/// The place where the sessions of the page live.
 pub(crate) enum Sessions {
-    /// In this process.
+    /// The sessions live in this process.
     Here(Arc<Host>),
     /// In the server of this user, whichever runs at the time.
     Elsewhere(ProcessEnvironment),
@@ -220,9 +220,9 @@ pub(crate) enum Sessions {
 
 /// A program with a page.
 pub(crate) struct OwnSite {
-    /// Where the sessions live.
+    /// The place where the sessions live.
     pub(crate) sessions: Sessions,
-    /// What sessions are opened with unless the page says otherwise.
+    /// The specification with which sessions are opened unless the page overrides it.
     pub(crate) spec: SessionSpec,
 }
 

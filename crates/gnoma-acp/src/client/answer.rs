@@ -12,30 +12,30 @@ use crate::wire::RpcId;
 /// Most options of a question that are looked at.
 const MAX_OPTIONS: usize = 16;
 
-/// Something that an agent asks for.
+/// A request of an agent: for a permission, or for reading or writing a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wish {
     /// To go on with a call of its own.
     Permission {
-        /// Its name for the call.
+        /// The agent's name for the call.
         id: String,
-        /// The call.
+        /// The call that needs permission.
         call: Box<AgentCall>,
-        /// How it takes the answer.
+        /// The forms in which the agent takes the answer.
         answers: Answers,
     },
     /// The text of a file.
     Read {
-        /// The file.
+        /// The path of the file.
         path: String,
         /// The first line, from 1.
         line: Option<u64>,
-        /// Most lines.
+        /// The most lines to return.
         limit: Option<u64>,
     },
     /// To write a text into a file.
     Write {
-        /// The file.
+        /// The path of the file.
         path: String,
         /// All of the text.
         content: String,
@@ -100,7 +100,7 @@ impl Answers {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct WaitingWish {
     pub(super) id: RpcId,
-    /// How a question is answered; `None` where a file is wanted.
+    /// The way to answer a question; `None` if a file is wanted.
     pub(super) answers: Option<Answers>,
 }
 

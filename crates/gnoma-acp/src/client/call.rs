@@ -17,7 +17,7 @@ const MAX_PLACE_BYTES: usize = 4 << 10;
 /// A call of an agent's tools, as far as it was told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AgentCall {
-    /// What it does, in a line.
+    /// The purpose of the call, in a line.
     pub title: String,
     /// The protocol's kind, such as `edit` or `execute`.
     pub kind: String,
@@ -29,9 +29,9 @@ pub struct AgentCall {
     pub paths: Vec<String>,
     /// The change of a file: the path, what was there and what comes.
     pub change: Option<(String, String, String)>,
-    /// What it wrote.
+    /// The output that the call wrote.
     pub text: String,
-    /// It did not work.
+    /// `true` if the call failed.
     pub failed: bool,
 }
 

@@ -30,26 +30,26 @@ const MAX_ASKED: usize = 64;
 /// The version of the protocol that is spoken.
 const VERSION: u64 = 1;
 
-/// What an agent says.
+/// A message from an agent about its state or its work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AgentSaid {
-    /// It is there.
+    /// The agent is ready for requests.
     Ready,
-    /// Its session is open.
+    /// The session of the agent is open.
     Opened,
     /// Words of its answer.
     Text(String),
     /// Words of its reasoning.
     Thought(String),
-    /// Its plan, whole.
+    /// The whole plan of the agent.
     Plan(Vec<PlanStep>),
     /// A call of its own tools goes on.
     Began(String),
     /// A call of its own tools has ended: its id, and the call.
     Ended(String, Box<AgentCall>),
-    /// It asks for something, and waits.
+    /// The agent asks for something, and waits for the answer.
     Asks(Wish),
-    /// Its turn is over, and took so many tokens, where it told.
+    /// The agent's turn is over; includes the tokens it took, if the agent reported them.
     Stopped(StopReason, Option<Usage>),
     /// A request of ours failed.
     Failed(String),
@@ -112,7 +112,7 @@ impl Conversation {
         self.request(OpenRequest::Prompt, "session/prompt", &params, out);
     }
 
-    /// Whether it is in a turn.
+    /// Reports whether the agent is in a turn.
     #[must_use]
     pub fn is_in_turn(&self) -> bool {
         self.open == OpenRequest::Prompt
@@ -141,7 +141,7 @@ impl Conversation {
         wire::write_answer(&id, &answer, out);
     }
 
-    /// Whether it waits for an answer.
+    /// Reports whether the agent waits for an answer.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
         !self.asked.is_empty()

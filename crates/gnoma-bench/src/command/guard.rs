@@ -45,7 +45,7 @@ const GOAL_REQUEST_MS: f64 = 5.0;
 const GOAL_HISTORY_MICROS: f64 = 50.0;
 const GOAL_WALLS_MS: f64 = 10.0;
 const GOAL_READING_MS: f64 = 3.0;
-/// What a launcher is given to get ready.
+/// The time a launcher has to get ready before the measurement starts.
 const TO_GET_READY: Duration = Duration::from_millis(30);
 
 /// Commands as agents write them.
@@ -208,7 +208,7 @@ fn shell() {
     );
 }
 
-/// What the sandbox adds to the run of a command, in elapsed time: most of it is the system's work.
+/// Measures the elapsed time that the sandbox adds to the run of a command; most of it is the system's work.
 fn walls(gnoma: &Path) -> Result<()> {
     let figure = "sandbox around a command";
     let goal = format!("≤ {GOAL_WALLS_MS:.0} ms");

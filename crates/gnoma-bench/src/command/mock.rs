@@ -33,7 +33,7 @@ const READ_BYTES: usize = 64 << 10;
 struct Server {
     script: Mutex<Script>,
     dump: Mutex<Option<PathBuf>>,
-    /// When the last byte of the last answer was written.
+    /// The time at which the last byte of the last answer was written.
     answered: Mutex<Option<Instant>>,
 }
 

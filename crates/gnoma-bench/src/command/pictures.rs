@@ -14,7 +14,7 @@ use scenes::Scene;
 
 /// Larger pictures are not worth their time.
 const MAX_BYTES: usize = 60_000;
-/// How often a scene is played: on a busy machine its moment may be missed.
+/// The largest number of attempts at playing a scene: on a busy machine its moment may be missed.
 const MAX_TAKES: usize = 5;
 
 /// Draws all scenes with the program `arguments[0]` into the folder `arguments[1]`; with `--check`

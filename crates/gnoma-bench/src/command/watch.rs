@@ -27,10 +27,11 @@ use super::number;
 /// Digits of a time in microseconds.
 const STAMP_DIGITS: usize = 16;
 const READ_BYTES: usize = 64 << 10;
-/// Nothing that is waited for takes longer.
+/// The longest time to wait for a snapshot or for data on a connection.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What one subscriber was given: when each delta was written and how many microseconds later it came.
+/// The measurements of one subscriber: for each delta, the time it was written and how many microseconds later it
+/// arrived.
 #[derive(Default)]
 struct Heard {
     session: usize,

@@ -58,7 +58,7 @@ const ACTING: [&str; 6] = ["agents", "commands", "hooks", PLUGINS, "skills", "ta
 const MAX_FILES: usize = 2000;
 /// Most bytes of all files together.
 const MAX_BYTES: u64 = 256 << 20;
-/// How deep folders may lie in each other.
+/// The largest depth to which folders may be nested.
 const MAX_DEPTH: usize = 16;
 /// Most folders named by the configuration in which the other names are looked for.
 const MAX_FOLDERS: usize = 32;
@@ -139,8 +139,8 @@ fn acting_files(folder: &Path, content: &[u8]) -> io::Result<BTreeSet<PathBuf>> 
     Ok(files)
 }
 
-/// What the configuration, the settings of other programs and plugins say; the files of all that acts without
-/// being named are added.
+/// Reads the texts of the configuration, of the settings of other programs and of plugins. Adds to `files` the
+/// files of everything that acts without being named.
 fn said(folder: &Path, content: &[u8], files: &mut BTreeSet<PathBuf>) -> io::Result<SettingsWords> {
     for (holding, name) in HOLDING.iter().flat_map(|holding| ACTING.map(|name| (holding, name))) {
         below(folder, &Path::new(holding).join(name), 0, files)?;

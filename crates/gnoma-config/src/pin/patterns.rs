@@ -21,10 +21,10 @@ const MAX_FILES: usize = 64;
 /// Entries of folders that are looked at for all of them.
 const MAX_ENTRIES: usize = 8_000;
 
-/// What stands for the project's own folder.
+/// The variables that stand for the project's own folder at the start of a path.
 const PROJECT: [&str; 2] = ["$CLAUDE_PROJECT_DIR/", "${CLAUDE_PROJECT_DIR}/"];
 
-/// What is left to be looked at.
+/// The number of patterns and folder entries that may still be looked at.
 #[derive(Debug)]
 pub(super) struct Budget {
     patterns: usize,
@@ -37,7 +37,7 @@ impl Default for Budget {
     }
 }
 
-/// What the patterns of a command stand for.
+/// The files that match the patterns of a command.
 #[derive(Debug, Default)]
 pub(super) struct Matched {
     /// Seen from the project's folder.
@@ -91,7 +91,8 @@ fn of_one(folder: &Path, pattern: &str, entries_left: &mut usize) -> Option<Vec<
     (level.len() <= MAX_FILES).then_some(level)
 }
 
-/// What fits a name in each of these folders.
+/// Returns the paths in the folders `level` whose names match `name`; `None` where too many entries must be looked
+/// at.
 fn next_level(
     folder: &Path,
     level: &[PathBuf],
@@ -125,7 +126,8 @@ fn next_level(
     Some(next)
 }
 
-/// Whether a name fits a pattern; what stands in brackets is any one letter. A hidden name needs its dot.
+/// Reports whether a name matches a pattern; brackets match any one letter. A pattern matches a hidden name only if
+/// it starts with the dot itself.
 fn fits(pattern: &str, name: &str) -> bool {
     (!name.starts_with('.') || pattern.starts_with('.')) && glob::fits(&tokens(pattern), name)
 }

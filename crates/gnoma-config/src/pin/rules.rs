@@ -28,9 +28,10 @@ const PACKAGES: [&str; 4] = ["npm", "pnpm", "yarn", "bun"];
 const MAKES: [&str; 2] = ["make", "gmake"];
 /// Programs that run what lies in packages, or rules that are not read here.
 const OPEN: [&str; 5] = ["npx", "pnpx", "bunx", "task", "corepack"];
-/// What begins before the name of a script.
+/// The words that stand before the name of a script.
 const RUN: [&str; 2] = ["run", "run-script"];
-/// What installs, and what that runs besides the scripts of packages.
+/// The subcommands that install packages; the list after it holds the scripts that they run besides those of
+/// packages.
 const INSTALL: [&str; 4] = ["i", "ci", "install", "add"];
 const INSTALLS: [&str; 4] = ["preinstall", "install", "postinstall", "prepare"];
 /// Options that change nothing of what is run, without numbers at their end; and those that name a folder.
@@ -51,7 +52,7 @@ const PLAIN_OPTIONS: [&str; 14] = [
     "--if-present",
 ];
 const FOLDER_OPTIONS: [&str; 5] = ["-C", "--directory", "--prefix", "--cwd", "--dir"];
-/// What a line has in it whose words come from elsewhere.
+/// The signs in a line of a rule whose words come from elsewhere.
 const FILLED_IN: [&str; 8] = ["{{", "#!", "$<", "$^", "$@", "$*", "$?", "$+"];
 
 /// The files with rules in a project, and how much more work they may make.
@@ -66,7 +67,7 @@ impl<'f> RuleSearch<'f> {
         Self { folder, left: MAX_WORK, books: BTreeMap::new() }
     }
 
-    /// What `command` has run in the project; `None` where that is too much work.
+    /// Returns the lines of rules that `command` runs in the project; `None` where finding them is too much work.
     pub(super) fn of(&mut self, command: &str) -> Option<Ruled> {
         let mut all = Ruled::default();
         let mut seen = BTreeSet::new();
@@ -126,7 +127,7 @@ impl<'f> RuleSearch<'f> {
         Some(())
     }
 
-    /// What one command names.
+    /// Adds the lines of rules that one command names to `found`; `None` where that is too much work.
     fn named(&mut self, words: &[String], places: &[PathBuf], found: &mut Ruled) -> Option<()> {
         for (at, word) in words.iter().enumerate() {
             let program = word.rsplit('/').next().unwrap_or(word);
@@ -277,7 +278,7 @@ fn is_filled_in(line: &str) -> bool {
     FILLED_IN.iter().any(|sign| line.contains(sign))
 }
 
-/// What arguments name, without options; open where one of these is not known.
+/// Returns the names among the arguments, without options. Sets `is_open` where one of the options is not known.
 fn arguments<'w>(words: &'w [String], places: &[PathBuf], is_open: &mut bool) -> Vec<&'w str> {
     let mut names = Vec::new();
     let mut rest = words.iter().map(String::as_str);

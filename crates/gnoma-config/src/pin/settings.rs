@@ -19,14 +19,14 @@ const ARGUMENTS: &str = "args";
 const PLUGIN_ROOT: [&str; 4] =
     ["${CLAUDE_PLUGIN_ROOT}", "$CLAUDE_PLUGIN_ROOT", "${GNOMA_PLUGIN_ROOT}", "$GNOMA_PLUGIN_ROOT"];
 
-/// What settings say.
+/// The texts found in settings, and the commands among them.
 #[derive(Debug, Default)]
 pub(super) struct SettingsWords {
-    /// Every text.
+    /// Every text in the settings.
     pub(super) texts: Vec<String>,
     /// Those that are run.
     pub(super) commands: Vec<String>,
-    /// What the rules say that each of those names.
+    /// The lines of rules that each of those commands names.
     pub(super) ruled: Vec<Ruled>,
     /// Names of what has a text as its value: they may be variables whose value is known.
     pub(super) variables: BTreeSet<String>,

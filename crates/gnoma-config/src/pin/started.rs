@@ -15,7 +15,7 @@ use gnoma_core::bounded_file;
 
 use super::words::as_a_shell_reads;
 
-/// How many scripts in a row are followed.
+/// The number of scripts in a row that are followed, each started by the one before.
 const MAX_STEPS: usize = 2;
 /// Most bytes of a script that are read.
 const MAX_SCRIPT_BYTES: u64 = 128 << 10;
@@ -26,18 +26,18 @@ const MAX_LOOKS: usize = 200_000;
 
 /// Endings of scripts of a shell.
 const SHELLS: [&str; 4] = ["sh", "bash", "zsh", "fish"];
-/// Endings of programs.
+/// The endings of the file names of programs.
 const PROGRAMS: [&str; 17] = [
     "sh", "bash", "zsh", "fish", "py", "js", "mjs", "cjs", "ts", "rb", "pl", "pm", "lua", "php",
     "mk", "awk", "jq",
 ];
-/// What languages add to a name.
+/// The endings that languages add to the name of a module.
 const COMPLETIONS: [&str; 10] =
     [".py", "/__init__.py", ".js", ".mjs", ".cjs", ".ts", "/index.js", "/index.ts", ".rb", ".pm"];
 /// Words before the name of a module or file that is loaded.
 const LOADERS: [&str; 9] =
     ["import", "from", "require", "require_relative", "use", "include", "source", ".", "load"];
-/// Where modules lie beside the script's own folder and the project's.
+/// The folders in which modules lie, below the script's own folder and the project's.
 const LIBRARIES: [&str; 3] = ["", "lib", "src"];
 
 /// The programs that those `named` start or load, seen from `folder`; without these themselves.
@@ -73,7 +73,7 @@ fn read(path: &Path) -> Option<String> {
 
 struct ScriptSearch<'f> {
     folder: &'f Path,
-    /// How many more files may be looked for.
+    /// The number of files that may still be looked for.
     looks: usize,
     /// Folders of scripts with words that were looked for there.
     seen: BTreeSet<(PathBuf, String)>,
@@ -127,12 +127,12 @@ impl ScriptSearch<'_> {
     }
 }
 
-/// Whether what a file says is run: prose and settings only name things.
+/// Reports whether the content of a file is run: prose and settings only name things.
 fn is_script(path: &Path) -> bool {
     path.extension().is_none() || has_ending(path, &PROGRAMS)
 }
 
-/// Whether a script in `here` that names this file runs it as a part of itself.
+/// Reports whether a script in `here` that names this file runs it as a part of itself.
 fn is_started(here: &Path, file: &Path, path: &Path, is_path: bool) -> bool {
     let is_neighbour = here != Path::new("") && file.parent() == Some(here);
     has_ending(file, &SHELLS)

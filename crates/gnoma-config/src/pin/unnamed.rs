@@ -19,7 +19,8 @@ const KNOWN: [&str; 9] = [
 /// Programs that run what their input or other programs name.
 const OPEN: [&str; 5] = ["eval", "xargs", "parallel", "find", "fd"];
 
-/// Whether it does, where these variables have values that are known.
+/// Reports whether the files that `command` runs are only known when it runs, where the values of `variables` are
+/// known.
 pub(super) fn shows_when_it_runs(command: &str, variables: &BTreeSet<String>) -> bool {
     let words = as_a_shell_reads(command);
     let sets = |name: &str| {
@@ -36,7 +37,7 @@ pub(super) fn shows_when_it_runs(command: &str, variables: &BTreeSet<String>) ->
             .any(|name| !KNOWN.contains(&name) && !variables.contains(name) && !sets(name))
 }
 
-/// Whether a shell makes several words of it, such as `{a,b}.sh`.
+/// Reports whether a shell turns a word into several, such as `{a,b}.sh`.
 fn has_alternatives(word: &str) -> bool {
     word.find('{').is_some_and(|open| word.get(open..).is_some_and(|rest| rest.contains(',')))
 }

@@ -17,16 +17,16 @@ const RUNNERS: [(&[&str], &[&str]); 4] = [
     (&["just"], &["justfile", "Justfile", ".justfile"]),
     (&["task"], &["Taskfile.yml", "Taskfile.yaml"]),
 ];
-/// What commands are cut at when they are searched for names of files.
+/// The characters at which commands are cut when they are searched for names of files.
 const SEPARATORS: [char; 17] =
     ['"', '\'', '`', ';', '&', '|', '<', '>', '(', ')', '{', '}', '=', ',', ':', '$', '\\'];
 
 /// Programs that take a module for a file, and the option before its name.
 const PYTHON: &str = "python";
 const MODULE_OPTION: &str = "-m";
-/// What programs add to a name that has no ending.
+/// The endings that programs add to a file name without an ending.
 const ENDINGS: [&str; 7] = [".js", ".mjs", ".cjs", ".ts", ".py", ".rb", "/index.js"];
-/// Programs that do.
+/// The programs that add an ending to a file name without one.
 const COMPLETING: [&str; 6] = ["node", "bun", "deno", "tsx", "ts-node", "ruby"];
 
 /// All texts, whole and cut into words, with what the commands among them name in other ways.

@@ -10,15 +10,15 @@ pub struct Form {
     what: &'static str,
     /// A text that has it.
     pub example: &'static str,
-    /// Whether `${VAR}` means a variable in it.
+    /// True if `${VAR}` means a variable in texts of this form.
     pub(super) expands: bool,
-    /// Whether a whole number can stand for its text.
+    /// `true` if a whole number can stand for its text.
     pub takes_numbers: bool,
     fits: fn(&str) -> bool,
 }
 
 impl Form {
-    /// Whether `text` has it.
+    /// Reports whether `text` has this form.
     pub(super) fn fits(&self, text: &str) -> bool {
         (self.fits)(text)
     }

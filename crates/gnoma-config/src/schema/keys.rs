@@ -57,7 +57,7 @@ const fn word(text: &'static str) -> Value {
 const NO: fn() -> Value = || Value::Bool(false);
 const YES: fn() -> Value = || Value::Bool(true);
 
-/// All known keys.
+/// The table of all known keys.
 pub static ROWS: &[Row] = &[
     Row::new("default_profile", Text, "profile used without `--profile`"),
     // Provider

@@ -22,30 +22,30 @@ pub enum Kind {
     Secret,
     /// An `http` or `https` address without a password in it.
     Url,
-    /// `true` or `false`.
+    /// The value `true` or `false`.
     Bool,
-    /// A whole number.
+    /// A whole number within limits.
     Integer {
-        /// Smallest.
+        /// The smallest number that is accepted.
         least: i64,
-        /// Largest.
+        /// The largest number that is accepted.
         most: i64,
     },
-    /// A number.
+    /// A number within limits.
     Number {
-        /// Smallest.
+        /// The smallest number that is accepted.
         least: f64,
-        /// Largest.
+        /// The largest number that is accepted.
         most: f64,
     },
     /// An amount of money: a number of dollars, or text such as `"5 EUR"`.
     Money {
-        /// Largest amount.
+        /// The largest amount that is accepted.
         most: f64,
     },
     /// A time: whole seconds, or text such as `"30s"`.
     Duration {
-        /// Shortest, in seconds.
+        /// The shortest time that is accepted, in seconds.
         least_s: u64,
     },
     /// A size: bytes, or text such as `"1MB"`.
@@ -62,11 +62,11 @@ pub enum Kind {
     Forms(&'static Form),
 }
 
-/// Why a value was not taken.
+/// The reason why a value was refused.
 pub(crate) struct Refusal {
-    /// What is wrong; follows the key's name.
+    /// The mistake in the value; follows the key's name.
     pub(crate) message: String,
-    /// What to do.
+    /// The advice on what to do.
     pub(crate) hint: Option<String>,
 }
 
@@ -77,7 +77,7 @@ impl From<String> for Refusal {
 }
 
 impl Kind {
-    /// Whether `${VAR}` means something in a value of this form.
+    /// Reports whether `${VAR}` means something in a value of this form.
     pub(crate) fn expands(self) -> bool {
         match self {
             Self::Verbatim => false,
@@ -157,7 +157,7 @@ impl Kind {
         format!("must be {}, not {}", self.wanted(), self.found(tree)).into()
     }
 
-    /// What is wanted, in words.
+    /// Returns a description of the values that are accepted.
     #[must_use]
     pub fn wanted(self) -> String {
         match self {
@@ -191,7 +191,8 @@ impl Kind {
         }
     }
 
-    /// What was found, in words: the value when it has the right type, else its type.
+    /// Returns a description of the value that was found: the value itself when it has the right type, else its
+    /// type.
     fn found(self, tree: &Tree) -> String {
         match (self, tree) {
             (Self::Integer { .. } | Self::Number { .. }, Tree::Integer(number)) => {
@@ -243,7 +244,8 @@ fn fold(word: &str) -> String {
     word.chars().filter(|c| *c != '_' && *c != '-').flat_map(char::to_lowercase).collect()
 }
 
-/// What is wrong with the address of a provider: words that come after its name.
+/// Returns the mistake in the address of a provider, in words that come after the provider's name; `None` where
+/// there is none.
 #[must_use]
 pub fn wrong_address(text: &str) -> Option<String> {
     let Refusal { message, hint } = read_url(text).err()?;

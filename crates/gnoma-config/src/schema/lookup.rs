@@ -6,7 +6,7 @@ use crate::key::{KeyPath, Segment};
 /// Sections that a later file replaces whole: half a security policy is no policy.
 const REPLACED_WHOLE: [&str; 2] = ["security", "plugins"];
 
-/// What the schema knows about a path.
+/// The result of looking up a path in the schema.
 pub(crate) enum KnownKey {
     /// A key that takes a value.
     Key(&'static Row),
@@ -14,11 +14,11 @@ pub(crate) enum KnownKey {
     Section,
     /// A list of tables, with the name of the field that identifies an entry, if there is one.
     List(Option<&'static str>),
-    /// No such key.
+    /// The schema has no such key.
     Nothing,
 }
 
-/// Looks `path` up.
+/// Looks `path` up in the schema.
 pub(crate) fn lookup(path: &KeyPath) -> KnownKey {
     let mut known = KnownKey::Nothing;
     for row in ROWS {
@@ -58,7 +58,7 @@ pub(crate) fn below(path: &KeyPath) -> impl Iterator<Item = (&'static str, &'sta
     })
 }
 
-/// How many steps of `path` name the part that a later file replaces as one.
+/// Returns the number of steps of `path` that name the part which a later file replaces as one.
 pub(crate) fn unit_length(path: &KeyPath) -> usize {
     let all = path.segments().len();
     let Some(Segment::Name(section)) = path.segments().first() else {
@@ -70,7 +70,7 @@ pub(crate) fn unit_length(path: &KeyPath) -> usize {
     entry_length(path).filter(|_| path.first_index().is_none()).unwrap_or(all)
 }
 
-/// How many steps of `path` name the entry of a list it belongs to, if it does.
+/// Returns the number of steps of `path` that name the entry of a list it belongs to, if it belongs to one.
 pub(crate) fn entry_length(path: &KeyPath) -> Option<usize> {
     let steps = row(path)?.path.split('.');
     steps.enumerate().find(|(_, step)| step.starts_with('[')).map(|(depth, _)| depth + 1)

@@ -3,10 +3,10 @@
 use super::kind::Kind;
 use crate::value::Value;
 
-/// What an untrusted project may do with a key.
+/// The rights of an untrusted project over a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guard {
-    /// Set it.
+    /// The project may set it.
     Open,
     /// Not set it: it could run a program, redirect traffic or weaken a protection.
     Trusted,
@@ -20,20 +20,20 @@ pub enum Guard {
     Personal,
 }
 
-/// One known key.
+/// The schema's entry for one known key.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
-    /// Its pattern, such as `provider.api_keys.*`.
+    /// The pattern of the key, such as `provider.api_keys.*`.
     pub path: &'static str,
-    /// What it is set to.
+    /// The kind of value that the key takes.
     pub kind: Kind,
     /// One line about it for people.
     pub doc: &'static str,
-    /// What an untrusted project may do with it.
+    /// The rights of an untrusted project over the key.
     pub guard: Guard,
-    /// Whether an entry of a list is incomplete without it.
+    /// `true` if an entry of a list is incomplete without this key.
     pub required: bool,
-    /// What to use instead of a key that older files may set and nothing reads any more.
+    /// The replacement for a key that older files may set and that is no longer read.
     pub(crate) instead: Option<&'static str>,
     default: Option<fn() -> Value>,
 }
@@ -70,13 +70,13 @@ impl Row {
         self.default_value().map(|value| value.to_string())
     }
 
-    /// What to use in place of a key that nothing reads any more.
+    /// Returns the replacement for a key that is no longer read.
     #[must_use]
     pub fn replaced_by(&self) -> Option<&'static str> {
         self.instead
     }
 
-    /// Whether the key has one name only, so that it can be shown without being set.
+    /// Reports whether the key has one name only, so that it can be shown without being set.
     #[must_use]
     pub fn is_single(&self) -> bool {
         !self.path.contains(['*', '['])

@@ -5,14 +5,14 @@ use std::borrow::Cow;
 /// Wires that a custom endpoint can speak; `settings::Protocol` has the same names.
 pub(crate) const PROTOCOLS: [&str; 7] =
     ["mistral", "anthropic", "openai", "responses", "google", "ollama", "compatible"];
-/// How hard a model can be told to think; `gnoma_core::Effort` has the same names.
+/// The levels of effort that a model can be told to put into thinking; `gnoma_core::Effort` has the same names.
 pub(crate) const EFFORTS: [&str; 4] = ["none", "low", "medium", "high"];
 pub(crate) const ACTIONS: [&str; 4] = ["redact", "block", "warn", "allow"];
 /// `auto` uses what the system offers, `required` runs no command without all of it.
 pub(crate) const SANDBOX: [&str; 3] = ["auto", "required", "off"];
 /// `asked`: commands that a person or rule allowed and that use it.
 pub(crate) const NETWORK: [&str; 3] = ["never", "asked", "always"];
-/// Names of `gnoma_core::PermissionMode`.
+/// The names of the variants of `gnoma_core::PermissionMode`.
 pub(crate) const MODES: [&str; 6] = ["default", "accept_edits", "auto", "plan", "deny", "bypass"];
 
 /// Types of tasks, as the classifier names them.
@@ -28,9 +28,9 @@ pub(crate) const TASKS: [&str; 10] = [
     "debug",
     "explain",
 ];
-/// Names of `settings::Weekday`.
+/// The names of the variants of `settings::Weekday`.
 pub(crate) const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
-/// Names of `settings::Compaction`.
+/// The names of the variants of `settings::Compaction`.
 pub(crate) const COMPACTIONS: [&str; 3] = ["full", "summarize", "truncate"];
 pub(crate) const PRIORITIES: [&str; 4] = ["low", "normal", "high", "critical"];
 pub(crate) const STRATEGIES: [&str; 5] = ["auto", "single", "cascade", "ensemble", "synthesis"];

@@ -2,14 +2,14 @@
 
 use super::section::Section;
 
-/// What the user knows better about an arm than catalogue and provider. `None` leaves it to them.
+/// The settings of an arm that override what the catalogue and the provider say. `None` leaves a value to them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArmSettings {
     /// Tasks may go to it.
     pub enabled: bool,
     /// Types of tasks it is good at.
     pub strengths: Vec<String>,
-    /// How much its price counts, from 0 to 1.
+    /// The weight of the arm's price, from 0 to 1.
     pub cost_weight: Option<f64>,
     /// Micro-dollars for a million tokens read.
     pub input_price: Option<u64>,
@@ -19,17 +19,17 @@ pub struct ArmSettings {
     pub cache_read_price: Option<u64>,
     /// Micro-dollars for a million tokens written to its cache.
     pub cache_write_price: Option<u64>,
-    /// Window in tokens.
+    /// The size of the context window, in tokens.
     pub context: Option<u32>,
     /// Most tokens of one answer.
     pub max_output: Option<u32>,
-    /// It counts as a small model, or does not.
+    /// `true` if the arm counts as a small model, `false` if it does not.
     pub small: Option<bool>,
-    /// It calls tools.
+    /// `true` if the arm can call tools.
     pub tools: Option<bool>,
-    /// It sees pictures.
+    /// `true` if the arm can see pictures.
     pub vision: Option<bool>,
-    /// It can think before it answers.
+    /// `true` if the arm can think before it answers.
     pub thinking: Option<bool>,
     /// Names in [`super::Settings::rate_limits`] that it draws on besides its provider's.
     pub pools: Vec<String>,
@@ -64,19 +64,19 @@ pub struct RateLimits {
     pub tier: Option<String>,
     /// Requests a second; may be less than one.
     pub rps: Option<f64>,
-    /// Requests a minute.
+    /// The allowed requests per minute.
     pub rpm: Option<u64>,
-    /// Requests a day.
+    /// The allowed requests per day.
     pub rpd: Option<u64>,
-    /// Tokens a minute.
+    /// The allowed tokens per minute.
     pub tpm: Option<u64>,
     /// Tokens read a minute.
     pub itpm: Option<u64>,
     /// Tokens written a minute.
     pub otpm: Option<u64>,
-    /// Tokens a month.
+    /// The allowed tokens per month.
     pub tokens_month: Option<u64>,
-    /// Micro-dollars a day.
+    /// The allowed spending per day, in micro-dollars.
     pub spend_day_micro_usd: Option<u64>,
     /// Micro-dollars a month: the lower of `spend_month` and the older `spend_cap`.
     pub spend_month_micro_usd: Option<u64>,
@@ -113,22 +113,22 @@ impl RateLimits {
 /// The small local model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slm {
-    /// It is used.
+    /// `true` if the small local model is used.
     pub enabled: bool,
-    /// What runs it.
+    /// The program or server that runs it.
     pub backend: SlmBackend,
-    /// Its name; `None` leaves the choice to the back end.
+    /// The name of the model; `None` leaves the choice to the back end.
     pub model: Option<String>,
-    /// Its address; `None` is the usual one of the back end.
+    /// The address of the back end; `None` is the usual one.
     pub base_url: Option<String>,
 }
 
-/// What runs the small local model.
+/// The program or server that runs the small local model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlmBackend {
-    /// Whatever is found.
+    /// Any back end that is found.
     Auto,
-    /// Ollama.
+    /// A server of Ollama.
     Ollama,
     /// A server of llama.cpp.
     LlamaCpp,
@@ -136,7 +136,7 @@ pub enum SlmBackend {
     Llamafile,
     /// A server that speaks like OpenAI's.
     Compatible,
-    /// Nothing.
+    /// No back end at all.
     Disabled,
 }
 

@@ -7,11 +7,11 @@ use crate::layer::Merged;
 /// Keeping of files, so that they can be brought back.
 #[derive(Clone, Debug)]
 pub struct Checkpoints {
-    /// They are.
+    /// `true` if checkpoints are saved.
     pub enabled: bool,
     /// Most bytes of all checkpoints.
     pub max_size: u64,
-    /// Older ones go.
+    /// The age above which checkpoints are removed.
     pub max_age: Duration,
     /// Largest file that is kept, in bytes.
     pub max_file: u64,

@@ -38,18 +38,18 @@ const KNOWN: [(&str, &str, &[&str], &[&str]); 6] = [
     ("vibe", "vibe-acp", &[], &["~/.vibe"]),
 ];
 
-/// Another program's agent.
+/// An agent of another program.
 #[derive(Clone, Debug)]
 pub struct CliAgent {
-    /// Its name.
+    /// The name of the agent.
     pub name: String,
-    /// It is used.
+    /// `true` if the agent is used.
     pub enabled: bool,
     /// The router may choose it unasked.
     pub automatic: bool,
-    /// The program.
+    /// The program to run.
     pub command: String,
-    /// The program's arguments.
+    /// The arguments of the program.
     pub args: Vec<String>,
     /// The program's environment, besides what programs of a session get.
     pub env: BTreeMap<String, Secret<String>>,

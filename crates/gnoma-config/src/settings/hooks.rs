@@ -16,7 +16,7 @@ const HOOKS: &str = "hooks";
 pub struct HookSetting {
     /// Name in messages; may be empty.
     pub name: String,
-    /// When it runs.
+    /// The event at which the hook runs.
     pub event: String,
     /// `command`, `prompt`, `agent` or `http`.
     pub kind: String,
@@ -24,15 +24,15 @@ pub struct HookSetting {
     pub exec: String,
     /// The model that is asked.
     pub model: Option<String>,
-    /// Longest run.
+    /// The longest time that the hook may run.
     pub timeout: Option<Duration>,
-    /// It goes on where the program fails.
+    /// `true` if the session goes on where the hook's program fails.
     pub fails_open: bool,
     /// Glob of tool names; may be empty.
     pub tools: String,
-    /// Whose it is.
+    /// The configuration layer that the hook comes from.
     pub origin: Origin,
-    /// Where it was written: its first field.
+    /// The place where the hook was written: its first field.
     pub place: Place,
 }
 

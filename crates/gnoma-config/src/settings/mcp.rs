@@ -13,19 +13,19 @@ const SERVERS: &str = "mcp_servers";
 /// A server that offers tools: a program or an address.
 #[derive(Clone, Debug)]
 pub struct McpServer {
-    /// Its name, the middle of its tools' names.
+    /// The name of the server, which is the middle of its tools' names.
     pub name: String,
-    /// It is used.
+    /// `true` if the server is used.
     pub enabled: bool,
     /// The program; `None` where it is reached by an address.
     pub command: Option<String>,
-    /// The program's arguments.
+    /// The arguments of the program.
     pub args: Vec<String>,
     /// The program's environment, besides what all of them get.
     pub env: BTreeMap<String, Secret<String>>,
-    /// The address.
+    /// The address of the server.
     pub url: Option<String>,
-    /// What is sent with each request to the address.
+    /// The headers sent with each request to the address.
     pub headers: BTreeMap<String, Secret<String>>,
     /// Longest silence within a call.
     pub timeout: Option<Duration>,

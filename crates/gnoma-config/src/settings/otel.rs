@@ -9,7 +9,7 @@ use crate::{layer::Merged, value::Value};
 /// Telemetry for an OpenTelemetry collector.
 #[derive(Clone, Debug, Default)]
 pub struct Otel {
-    /// Something is sent.
+    /// `true` if telemetry is sent.
     pub enabled: bool,
     /// The address of the collector.
     pub endpoint: Option<String>,

@@ -2,7 +2,7 @@
 
 use crate::layer::Merged;
 
-/// Which plugins are loaded.
+/// The choice of plugins that are loaded.
 #[derive(Clone, Debug)]
 pub struct Plugins {
     /// The only ones that are; empty for all.

@@ -3,18 +3,18 @@
 /// A wire that an endpoint can speak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Protocol {
-    /// Mistral's.
+    /// The protocol of Mistral.
     Mistral,
-    /// Anthropic Messages.
+    /// The Messages protocol of Anthropic.
     Anthropic,
-    /// OpenAI Chat Completions.
+    /// The Chat Completions protocol of OpenAI.
     OpenAi,
-    /// OpenAI Responses.
+    /// The Responses protocol of OpenAI.
     Responses,
-    /// Google Gemini.
+    /// The protocol of Google Gemini.
     Google,
-    /// Ollama's own.
+    /// The protocol of Ollama itself.
     Ollama,
-    /// What most servers mean by "OpenAI-compatible".
+    /// The protocol that most servers mean by "OpenAI-compatible".
     Compatible,
 }

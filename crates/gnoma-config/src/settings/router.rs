@@ -13,34 +13,34 @@ use crate::layer::Merged;
 /// Seconds of an hour.
 const HOUR_S: u64 = 3600;
 
-/// Choosing of models.
+/// The settings for choosing models.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Router {
-    /// Whether there is a choice.
+    /// The mode of the router, which says whether there is a choice between models.
     pub mode: RouterMode,
     /// Micro-dollars that a right result of a normal task is worth.
     pub value_micro_usd: u64,
     /// Micro-dollars that a second of waiting is worth; 0 when nobody waits.
     pub second_micro_usd: u64,
-    /// How much tasks matter.
+    /// The importance of tasks.
     pub priority: Priority,
-    /// How arms work together.
+    /// The way in which arms work together.
     pub strategy: Strategy,
     /// Most attempts at a task; at least one.
     pub max_attempts: u32,
-    /// Who checks an attempt before it is delivered.
+    /// The reviewer that checks an attempt before it is delivered.
     pub verify: Verify,
     /// Commands that prove the project right; empty where none is known.
     pub checks: Vec<String>,
     /// Another arm goes on when one fails.
     pub failover: bool,
-    /// How tasks end is learnt from.
+    /// `true` if the router learns from how tasks end.
     pub learn: bool,
     /// Time between looks for local models; `None`: at the start only.
     pub discovery_interval: Option<Duration>,
     /// File with models and prices that go over the built-in ones.
     pub catalogue: Option<String>,
-    /// What may be spent.
+    /// The caps on spending.
     pub caps: Caps,
     /// The user's rules, then the profile's, then the project's.
     pub rules: Vec<RoutingRule>,
@@ -50,7 +50,7 @@ pub struct Router {
     pub force_two_stage: bool,
 }
 
-/// Whether there is a choice.
+/// The mode of the router, which says whether there is a choice between models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RouterMode {
     /// Every configured provider is an arm, and each turn is routed.
@@ -59,25 +59,25 @@ pub enum RouterMode {
     Off,
 }
 
-/// How much tasks matter.
+/// The importance of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
-    /// Less than others.
+    /// Less important than other tasks.
     Low,
-    /// As others.
+    /// As important as other tasks.
     Normal,
-    /// More than others.
+    /// More important than other tasks.
     High,
-    /// Cost hardly counts.
+    /// So important that cost hardly counts.
     Critical,
 }
 
-/// How arms work together on a task.
+/// The way in which arms work together on a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strategy {
     /// As the router finds best.
     Auto,
-    /// One does it.
+    /// One arm does the task.
     Single,
     /// One does it, it is checked, and another goes on where it failed.
     Cascade,
@@ -87,29 +87,29 @@ pub enum Strategy {
     Synthesis,
 }
 
-/// Who checks an attempt.
+/// The reviewer that checks an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verify {
     /// The project's checks where there are any, else a reviewer.
     Auto,
     /// The project's checks only.
     Checks,
-    /// A reviewer only.
+    /// A reviewer checks the attempt, never the project's checks.
     Reviewer,
-    /// Nobody checks the work.
+    /// The attempt is not checked.
     Off,
 }
 
-/// What may be spent, in micro-dollars; `None` sets no cap, 0 leaves free arms only.
+/// The caps on spending, in micro-dollars; `None` sets no cap, 0 leaves free arms only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Caps {
-    /// For a turn.
+    /// The cap for a turn.
     pub turn: Option<u64>,
-    /// For a session.
+    /// The cap for a session.
     pub session: Option<u64>,
-    /// A day.
+    /// The cap for a day.
     pub day: Option<u64>,
-    /// A month.
+    /// The cap for a month.
     pub month: Option<u64>,
     /// A day, for this project.
     pub project_day: Option<u64>,
@@ -122,7 +122,7 @@ pub struct Caps {
 pub struct Roles {
     /// Summaries of long conversations.
     pub small: Option<ModelRef>,
-    /// Plans.
+    /// The arm that makes plans.
     pub planner: Option<ModelRef>,
     /// Edits what was planned.
     pub editor: Option<ModelRef>,

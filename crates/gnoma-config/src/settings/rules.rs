@@ -12,7 +12,8 @@ pub(crate) const RULES: &str = "router.rules";
 /// A preference that is not weighed: at a worth of $10 it outweighs a dollar, or a tenth of the chance.
 const PREFER_PERCENT: u32 = 10;
 
-/// When it holds, and what it says then. A condition that is not given holds always.
+/// A rule for choosing an arm: the conditions under which it holds, and what it demands then. A condition that is
+/// not given always holds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RoutingRule {
     /// Name in messages; empty for none.
@@ -25,7 +26,7 @@ pub struct RoutingRule {
     pub hours: Option<Hours>,
     /// Days of the week on which those hours begin, local time; empty for all.
     pub days: Vec<Weekday>,
-    /// How hard the task seems, in percent.
+    /// The range of the task's estimated difficulty, in percent.
     pub complexity: Option<Share>,
     /// Glob of the only arms.
     pub pin: Option<String>,
@@ -39,9 +40,9 @@ pub struct RoutingRule {
     pub max_cost_micro_usd: Option<u64>,
     /// Most seconds that an answer is expected to take.
     pub max_seconds: Option<u32>,
-    /// Whose it is.
+    /// The configuration layer that the rule comes from.
     pub origin: Origin,
-    /// Where it was written: its first field.
+    /// The place where the rule was written: its first field.
     pub place: Place,
 }
 

@@ -32,7 +32,7 @@ impl<'a> Section<'a> {
         Self { layers: self.layers, path: self.path.with_index(index), has_built_in: false }
     }
 
-    /// Its key.
+    /// Returns the key of this section.
     pub(super) fn path(&self) -> &KeyPath {
         &self.path
     }
@@ -46,7 +46,7 @@ impl<'a> Section<'a> {
         self.value(field).map(Value::into_texts).unwrap_or_default()
     }
 
-    /// What stands below a field, by its first name there: of `env.A` that is `A`.
+    /// Returns the values below a field, each with its first name there: of `env.A` that is `A`.
     pub(super) fn below(&self, field: &str) -> Vec<(String, Value)> {
         let path = self.path.with(field);
         let length = path.segments().len();
@@ -88,7 +88,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Dollars as micro-dollars.
+    /// Returns a field's dollars as micro-dollars.
     pub(super) fn micro_usd(&self, field: &str) -> Option<u64> {
         self.layers.dollars(&self.value(field)?).map(micro_usd)
     }

@@ -8,16 +8,16 @@ use crate::{
     layer::{Entry, Merged},
 };
 
-/// What a person changes to change a value: the variable or the setting that it came from.
+/// The source of a value, which a person changes to change the value: an environment variable or a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ValueSource {
-    /// This environment variable.
+    /// The environment variable of this name.
     Variable(String),
     /// This setting, in a file at a line.
     Setting {
-        /// Its key.
+        /// The key of the setting.
         key: String,
-        /// Where it is.
+        /// The place of the setting.
         place: Place,
     },
 }
@@ -38,7 +38,7 @@ impl fmt::Display for ValueSource {
     }
 }
 
-/// Where the value of a key came from; `None` where it is not set, built in, or on the command line.
+/// Returns the source of a key's value; `None` where it is not set, built in, or on the command line.
 pub(super) fn of_key(layers: &Merged, key: &str) -> Option<ValueSource> {
     let path = KeyPath::dotted(key);
     let entry = layers.entries().get(&path)?;
@@ -48,7 +48,7 @@ pub(super) fn of_key(layers: &Merged, key: &str) -> Option<ValueSource> {
     }
 }
 
-/// Where the entries of a table came from.
+/// Returns the sources of the entries of a table.
 pub(super) fn of_table(layers: &Merged, table: &str) -> BTreeMap<String, ValueSource> {
     let within = KeyPath::dotted(table);
     let entries = layers.entries().iter().filter(|(path, _)| path.is_within(&within));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::layer::Merged;
 
-/// How room is made in a full context window.
+/// The way in which gnoma makes room in a full context window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compaction {
     /// Large results are set aside, then the oldest messages are summarized; where no model can, they are
@@ -27,7 +27,7 @@ impl Compaction {
     }
 }
 
-/// Limits of tools.
+/// The limits of tools.
 #[derive(Clone, Debug)]
 pub struct Tools {
     /// Longest run of a shell command.
@@ -36,7 +36,7 @@ pub struct Tools {
     pub max_file_size: u64,
     /// Most model calls in a turn.
     pub max_rounds: u32,
-    /// How room is made in a full context window.
+    /// The way in which gnoma makes room in a full context window.
     pub compaction: Compaction,
     /// Program that runs shell commands; `None` leaves it to the tool.
     pub shell: Option<String>,

@@ -3,14 +3,14 @@
 /// Places of one kind that the walls around commands treat alike.
 #[derive(Clone, Copy, Debug)]
 pub struct Group<W> {
-    /// What they are, as the end of a sentence.
+    /// The description of the places, as the end of a sentence.
     pub kind: &'static str,
-    /// What the walls do about them.
+    /// The treatment of the places by the sandbox.
     pub walls: W,
     pub(super) names: &'static str,
 }
 
-/// Whether commands behind walls see a secret that their verdict does not name.
+/// The visibility, for sandboxed commands, of a secret that their verdict does not name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SecretVisibility {
     /// Not at home; elsewhere as [`Self::NotForReading`].
@@ -21,21 +21,21 @@ pub enum SecretVisibility {
     Seen,
 }
 
-/// Whether commands behind walls find a guarded place read-only, unless their verdict names it.
+/// The condition under which sandboxed commands find a guarded place read-only, unless their verdict names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteProtection {
     /// In the workspace and at home; what is absent cannot be made.
     Always,
     /// At home as [`Self::Always`], in the workspace where it is present.
     AtHome,
-    /// Where it is present when a command starts.
+    /// Read-only if the place is present when a command starts.
     Present,
     /// Only a judgement by its name keeps it.
     Never,
 }
 
 impl<W> Group<W> {
-    /// Its places, as they are written.
+    /// Returns the places of the group, as they are written.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + use<W> {
         self.names.split_whitespace()
     }

@@ -11,10 +11,10 @@ use super::{guarded, is_home_setting};
 
 /// Files that the rules of a session keep from being read or changed unasked, by absolute paths.
 pub trait RuledPaths: fmt::Debug + Send + Sync {
-    /// Whether a rule denies reading the file or a folder around it, or asks about it.
+    /// True if a rule denies reading the file or a folder around it, or asks about it.
     fn limits_reading(&self, path: &Path) -> bool;
 
-    /// Whether a rule denies changing the file or a folder around it, or asks about it.
+    /// True if a rule denies changing the file or a folder around it, or asks about it.
     fn limits_changing(&self, path: &Path) -> bool;
 }
 
@@ -31,12 +31,13 @@ pub struct LocalPlaces {
     pub copies: Vec<(PathBuf, PathBuf)>,
     /// The session works in the home itself, so that its settings are among the files it changes.
     pub works_at_home: bool,
-    /// What the rules of the session say; `None` where none is about files.
+    /// The paths that the rules of the session restrict; `None` if no rule is about files.
     pub rules: Option<Arc<dyn RuledPaths>>,
 }
 
 impl LocalPlaces {
-    /// What changing the absolute path decides about, so that it needs a person; the end of a sentence.
+    /// Returns what a change of the absolute path decides about, as the end of a sentence, if the change therefore
+    /// needs a person's approval.
     #[must_use]
     pub fn guarded(&self, path: &Path) -> Option<&'static str> {
         let is_ruled = self.rules.as_ref().is_some_and(|rules| rules.limits_changing(path));
@@ -50,23 +51,24 @@ impl LocalPlaces {
         })
     }
 
-    /// Whether programs may read the path when they start. A copy is none of their places wherever it lies.
+    /// True if programs may read the path when they start. A copy is never one of the places they read, wherever it
+    /// lies.
     fn is_home_setting(&self, path: &Path) -> bool {
         let is_copy = self.copies.iter().any(|(copy, _)| path.starts_with(copy));
         self.works_at_home && !is_copy && is_home_setting(path, &self.homes)
     }
 }
 
-/// What gnoma's own files are, as the end of a sentence.
+/// The description of gnoma's own files, as the end of a sentence.
 pub const OWN_FILES: &str = "gnoma's own files";
-/// What a file is that a rule keeps from being changed unasked, as the end of a sentence.
+/// The description of a file that a rule keeps from being changed without approval, as the end of a sentence.
 const RULED: &str = "which a rule denies or asks about";
-/// What a setting of the home is, as the end of a sentence.
+/// The description of a setting of the home, as the end of a sentence.
 pub const HOME_SETTINGS: &str = "where your programs look for their settings";
-/// What a folder of programs is, as the end of a sentence.
+/// The description of a folder of programs, as the end of a sentence.
 pub const PROGRAM_FOLDER: &str = "which decides what your programs are";
 
-/// Whether a path is one of these folders of programs, or right in one.
+/// True if a path is one of these folders of programs, or lies directly in one.
 #[must_use]
 pub fn is_program(path: &Path, folders: &[PathBuf]) -> bool {
     folders.iter().any(|folder| path == folder || path.parent() == Some(folder))

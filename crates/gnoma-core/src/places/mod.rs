@@ -31,31 +31,32 @@ pub use table::{
     SHOWN_AT_HOME, TOOL_CHAINS, WORKED_ON_AT_HOME,
 };
 
-/// Whether these entries make a folder a repository of git by itself, whatever it is called, or what several of them
-/// share.
+/// True if these entries make a folder a git repository by itself, regardless of its name, or the part that several
+/// repositories share.
 #[must_use]
 pub fn makes_repository(has: impl Fn(&str) -> bool) -> bool {
     has("objects") && has("refs") || has("HEAD") && has("commondir")
 }
 
-/// What holds secrets at home and is kept from commands, below the home.
+/// Returns the places at home that hold secrets and are hidden from commands, as paths below the home.
 pub fn hidden_at_home() -> impl Iterator<Item = &'static str> {
     let hidden = SECRETS.iter().filter(|group| group.walls == SecretVisibility::Hidden);
     hidden.flat_map(Group::names).filter_map(below_home)
 }
 
-/// What holds secrets at home that commands which run unasked do not open, below the home.
+/// Returns the places at home that hold secrets and that commands without approval do not open, as paths below the
+/// home.
 pub fn secrets_at_home() -> impl Iterator<Item = &'static str> {
     let kept = SECRETS.iter().filter(|group| group.walls != SecretVisibility::Seen);
     kept.flat_map(Group::names).filter_map(below_home)
 }
 
-/// What holds secrets of the system, from the root; the last name may have a `*`.
+/// Returns the places of the system that hold secrets, as paths from the root; the last name may have a `*`.
 pub fn secrets_of_system() -> impl Iterator<Item = &'static str> {
     SECRETS.iter().flat_map(Group::names).filter(|name| name.starts_with('/'))
 }
 
-/// What commands cannot change at home, below the home.
+/// Returns the places at home that commands cannot change, as paths below the home.
 pub fn held_at_home(hold: WriteProtection) -> impl Iterator<Item = &'static str> {
     GUARDED
         .iter()
@@ -64,7 +65,7 @@ pub fn held_at_home(hold: WriteProtection) -> impl Iterator<Item = &'static str>
         .filter_map(below_home)
 }
 
-/// What commands cannot change in a folder of the workspace, below it.
+/// Returns the places in a folder of the workspace that commands cannot change, as paths below it.
 pub fn held(hold: WriteProtection) -> impl Iterator<Item = &'static str> {
     GUARDED
         .iter()
@@ -83,13 +84,13 @@ fn below_home(name: &'static str) -> Option<&'static str> {
 /// A secret that a path leads to, by its names alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Secret {
-    /// What it is, as the end of a sentence.
+    /// The description of the secret, as the end of a sentence.
     pub kind: &'static str,
-    /// Whether commands see it.
+    /// The visibility of the secret for commands.
     pub sight: SecretVisibility,
 }
 
-/// What the absolute or relative `path` holds that should not be shown.
+/// Returns the secret that the absolute or relative `path` holds, if it holds one that should not be shown.
 #[must_use]
 pub fn secret(path: &Path) -> Option<Secret> {
     static PLACES: LazyLock<PreparedPlaces<Secret>> = LazyLock::new(|| {
@@ -113,7 +114,7 @@ pub fn secret(path: &Path) -> Option<Secret> {
     PLACES.find(&names, path.has_root()).filter(|_| !is_example).copied()
 }
 
-/// Whether a folder holds secrets with all that is in it, whatever that is called.
+/// True if a folder holds secrets in all its files, regardless of their names.
 #[must_use]
 pub fn is_secret_folder(path: &Path) -> bool {
     /// No rule about the end of a path is about this name.
@@ -121,8 +122,8 @@ pub fn is_secret_folder(path: &Path) -> bool {
     secret(&path.join(INSIDE)).is_some_and(|secret| secret.sight != SecretVisibility::Seen)
 }
 
-/// What the absolute or relative `path` decides about by its names, so that changing it needs a person. Places of the
-/// home are found below `homes`, which are absolute. [`LocalPlaces::guarded`] knows more.
+/// Returns a description of the absolute or relative `path` if its names say that changing it needs a person's
+/// approval. Places of the home are found below `homes`, which are absolute. [`LocalPlaces::guarded`] knows more.
 #[must_use]
 pub fn guarded<P: AsRef<Path>>(path: &Path, homes: &[P]) -> Option<&'static str> {
     static PLACES: LazyLock<PreparedPlaces<&str>> =
@@ -131,8 +132,8 @@ pub fn guarded<P: AsRef<Path>>(path: &Path, homes: &[P]) -> Option<&'static str>
     PLACES.find_from(&names(path), path.has_root(), &homes).copied()
 }
 
-/// Whether programs of the person may read the absolute `path` when they start: what begins with a dot directly in a
-/// home, with all below it, apart from caches and folders that people work in.
+/// True if programs of the person may read the absolute `path` when they start. These are names that begin with a
+/// dot directly in a home, with all below them, apart from caches and folders that people work in.
 #[must_use]
 pub fn is_home_setting<P: AsRef<Path>>(path: &Path, homes: &[P]) -> bool {
     homes.iter().any(|home| {
@@ -144,7 +145,7 @@ pub fn is_home_setting<P: AsRef<Path>>(path: &Path, homes: &[P]) -> bool {
     })
 }
 
-/// Whether a path below the home is in a folder with a dot that holds no settings.
+/// True if a path below the home is in a folder with a dot that holds no settings.
 #[must_use]
 pub fn is_plain_at_home(below: &Path) -> bool {
     CACHES.iter().chain(WORKED_ON_AT_HOME).any(|folder| below.starts_with(folder))
@@ -166,7 +167,7 @@ struct PreparedPlace<T> {
     meaning: T,
 }
 
-/// Where the names of a place begin.
+/// The point from which the names of a place are matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PlaceStart {
     Anywhere,
@@ -179,7 +180,7 @@ struct PreparedPlaces<T> {
     all: Vec<PreparedPlace<T>>,
     /// Those whose first name has no pattern, by it.
     by_name: HashMap<String, Vec<usize>>,
-    /// The others.
+    /// The places whose first name has a pattern.
     by_pattern: Vec<usize>,
 }
 
@@ -216,12 +217,12 @@ impl<T> PreparedPlaces<T> {
         places
     }
 
-    /// What the first place means that the names lead to, of those that are tied to no home.
+    /// Returns the meaning of the first place that the names lead to, among those that are tied to no home.
     fn find(&self, names: &[String], has_root: bool) -> Option<&T> {
         self.find_from(names, has_root, &[])
     }
 
-    /// What the first place means that the names lead to.
+    /// Returns the meaning of the first place that the names lead to.
     fn find_from(&self, names: &[String], has_root: bool, homes: &[Vec<String>]) -> Option<&T> {
         let named = names.iter().filter_map(|name| self.by_name.get(name)).flatten();
         let numbers = named.chain(&self.by_pattern);

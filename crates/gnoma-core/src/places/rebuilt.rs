@@ -59,7 +59,7 @@ const OUTPUT_BESIDE: [(&[&str], &[&str]); 12] = [
     (&["book"], &["book.toml"]),
 ];
 
-/// Whether a builder fills a folder of this name where these names lie beside it.
+/// True if a builder fills a folder of this name when these names lie beside it.
 #[must_use]
 pub fn is_output_beside(name: &str, mut beside: impl Iterator<Item = String>) -> bool {
     let groups = OUTPUT_BESIDE.iter().filter(|(folders, _)| folders.contains(&name));

@@ -32,7 +32,7 @@ const MAX_NUMBER_DIGITS: usize = 3;
 const MAX_ENDS: usize = 3;
 /// Kinds of keys that ssh names its files for.
 const SSH_KINDS: [&str; 5] = ["rsa", "dsa", "ecdsa", "ed25519", "xmss"];
-/// What the names of accounts contain, without marks between words.
+/// The words that the names of account files contain, without marks between words.
 const ACCOUNTS: [&str; 4] =
     ["serviceaccount", "firebaseadminsdk", "applicationdefaultcredentials", "clientsecret"];
 /// Words for what is secret.
@@ -85,16 +85,16 @@ const DATA_ENDS: [&str; 17] = [
     "yml",
 ];
 
-/// What a name says about a file.
+/// The meaning of a file's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameShape {
-    /// It holds a secret.
+    /// The file holds a secret.
     Secret(&'static str),
-    /// It may hold one: its content tells.
+    /// The file may hold a secret: its content tells.
     Doubtful,
-    /// It holds data, perhaps a key.
+    /// The file holds data, perhaps a key.
     Data,
-    /// Nothing.
+    /// The name says nothing about the file.
     Plain,
 }
 

@@ -2,7 +2,7 @@
 
 use super::group::{Group, SecretVisibility, WriteProtection};
 
-/// What holds something that should not be shown.
+/// The places that hold something that should not be shown.
 pub const SECRETS: &[Group<SecretVisibility>] = &[
     Group {
         kind: "an environment file",
@@ -108,7 +108,7 @@ pub const SECRETS: &[Group<SecretVisibility>] = &[
     Group { kind: "gnoma's own files", walls: SecretVisibility::NotForReading, names: ".gnoma/" },
 ];
 
-/// What decides over later runs of this or other programs, so that only changing it matters.
+/// The places that decide over later runs of this or other programs, so that only changing them matters.
 pub const GUARDED: &[Group<WriteProtection>] = &[
     // Git runs hooks and what its configuration names; submodules keep theirs below `modules`.
     Group {

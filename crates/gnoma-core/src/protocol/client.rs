@@ -18,7 +18,7 @@ pub struct Client {
     requests: mpsc::Sender<ClientMessage>,
     messages: mpsc::Receiver<ServerMessage>,
     next_id: u64,
-    /// What carries the messages, where that is not the host itself.
+    /// The transport of the messages, if that is not the host itself.
     _carrier: Option<Box<dyn Any + Send>>,
 }
 
@@ -31,9 +31,9 @@ impl fmt::Debug for Client {
 /// The host's end of a [`Client`].
 #[derive(Debug)]
 pub struct Peer {
-    /// What the client asks.
+    /// The requests of the client.
     pub requests: mpsc::Receiver<ClientMessage>,
-    /// What it is told.
+    /// The messages to the client.
     pub messages: mpsc::Sender<ServerMessage>,
 }
 
@@ -41,7 +41,7 @@ pub struct Peer {
 #[derive(Debug)]
 pub struct Requests(mpsc::Sender<ClientMessage>);
 
-/// What the host says.
+/// The stream of messages from the host.
 pub struct Messages {
     messages: mpsc::Receiver<ServerMessage>,
     _carrier: Option<Box<dyn Any + Send>>,
@@ -124,7 +124,7 @@ impl Client {
         Ok(id)
     }
 
-    /// Whether there is room for one more request.
+    /// True if there is room for one more request.
     #[must_use]
     pub fn has_room(&self) -> bool {
         self.requests.capacity() > 0

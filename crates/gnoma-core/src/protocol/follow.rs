@@ -15,7 +15,7 @@ const MAX_PAGE: u32 = 200;
 #[derive(Debug, Default)]
 pub struct Follower {
     seen: Seen,
-    /// What comes next.
+    /// The events that come next.
     events: VecDeque<Event>,
     behind: Option<Behind>,
 }
@@ -26,12 +26,12 @@ struct Behind {
     view: Box<SessionView>,
     /// The last page first.
     pages: Vec<Vec<Arc<Message>>>,
-    /// What has come meanwhile; no more than wait in a connection.
+    /// The messages that arrived while missed messages were read; no more than may wait in a connection.
     later: VecDeque<ServerMessage>,
 }
 
 impl Follower {
-    /// Whether the session is there, or has ended already.
+    /// True if the session has begun, or has ended already.
     #[must_use]
     pub fn has_begun(&self) -> bool {
         self.seen.has_begun()

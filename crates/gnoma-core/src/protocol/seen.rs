@@ -8,7 +8,7 @@ use crate::{
     session::{Event, SessionState},
 };
 
-/// How much of a session has been shown. Pure: events and views in, events to show out.
+/// The progress of showing a session to a front end. Pure: events and views in, events to show out.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     position: Position,
@@ -22,19 +22,19 @@ pub(super) struct Seen {
     is_answering: bool,
     /// Bytes that were shown of the answer under way.
     text_bytes: u64,
-    /// What follows them was missed: it comes with the whole message.
+    /// True if the text after these bytes was missed: it comes with the whole message.
     has_gap: bool,
     /// Questions that are open.
     asked: Vec<CallId>,
 }
 
 impl Seen {
-    /// Whether the session is there, or has ended already.
+    /// True if the session has begun, or has ended already.
     pub(super) fn has_begun(&self) -> bool {
         self.has_started || self.has_ended
     }
 
-    /// The next event.
+    /// Takes the next event from the session, and shows it if it is new.
     pub(super) fn envelope(&mut self, envelope: &Envelope, shown: &mut VecDeque<Event>) {
         let Envelope { epoch, seq, event, .. } = envelope;
         if *epoch == self.position.epoch && *seq > self.position.seq {
@@ -88,7 +88,7 @@ impl Seen {
         self.show_questions(view, shown);
     }
 
-    /// What was said at the very beginning.
+    /// Shows the events of the session's very beginning.
     fn begin(&mut self, view: &SessionView, shown: &mut VecDeque<Event>) {
         if self.has_started {
             return;
@@ -127,7 +127,7 @@ impl Seen {
         }
     }
 
-    /// How many of `events` lead to the beginning of the next answer.
+    /// Returns the number of `events` that lead to the beginning of the next answer.
     fn begun_by(&self, events: &VecDeque<Event>) -> usize {
         let is_round = |event: &Event| matches!(event, Event::RoundStarted { .. });
         let end = |from: usize| {
@@ -203,7 +203,7 @@ impl Seen {
         shown.push_back(event);
     }
 
-    /// What was not shown of an answer, once its message is whole.
+    /// Returns the part of an answer that was not shown, once its message is whole.
     fn rest(&self, message: &Message) -> Option<String> {
         if !self.has_gap {
             return None;
@@ -214,7 +214,7 @@ impl Seen {
     }
 }
 
-/// Whether an answer begins anew; also where its message has come.
+/// True if the event begins an answer anew. The arrival of an answer's message counts as well.
 fn begins_answer(event: &Event) -> bool {
     match event {
         Event::RoundStarted { .. } | Event::ArmChanged { .. } | Event::Retrying { .. } => true,

@@ -2,7 +2,8 @@
 
 use std::collections::{HashSet, VecDeque};
 
-/// Whether `drawn` shows what `cleared` showed before, with other numbers: at least half of its lines are there again.
+/// True if `drawn` shows what `cleared` showed before, with other numbers: at least half of its lines are there
+/// again.
 pub(super) fn is_redrawn(cleared: &VecDeque<String>, drawn: &VecDeque<String>) -> bool {
     let outlines: HashSet<String> = drawn.iter().map(|row| outline(row)).collect();
     let before = || cleared.iter().map(|row| outline(row)).filter(|outline| !outline.is_empty());

@@ -335,7 +335,7 @@ fn pass_on_rows(rows: &VecDeque<String>, sink: &mut impl FnMut(&str)) {
     }
 }
 
-/// Whether a character is more than text.
+/// True if a character is a control character for the screen.
 fn is_control(letter: char) -> bool {
     matches!(letter, '\n' | '\r' | '\u{8}' | ESCAPE)
 }

@@ -11,7 +11,7 @@ pub(super) fn overwrite(row: &mut String, column: usize, text: &str) {
     row.replace_range(from..to, text);
 }
 
-/// Whether each byte of a row is a character that takes a place.
+/// True if each byte of a row is a character that takes a place.
 fn is_plain(row: &str) -> bool {
     row.is_ascii() && !row.as_bytes().contains(&0x1b)
 }
@@ -21,7 +21,7 @@ pub(super) fn columns(row: &str) -> usize {
     if is_plain(row) { row.len() } else { Glyphs(row).count() }
 }
 
-/// Where the character at `column` begins, behind the sequences before it.
+/// Returns the byte offset at which the character at `column` begins, behind the sequences before it.
 pub(super) fn byte_of(row: &str, column: usize) -> usize {
     if is_plain(row) {
         return column.min(row.len());

@@ -38,7 +38,7 @@ impl Default for Screen {
 }
 
 impl Screen {
-    /// Whether the cursor is on a row on which nothing was written.
+    /// True if the cursor is on a row on which nothing was written.
     pub(super) fn is_below_all(&self) -> bool {
         self.row >= self.rows.len()
     }

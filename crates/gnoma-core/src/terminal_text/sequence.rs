@@ -5,13 +5,13 @@ const MAX_SEQUENCE_BYTES: usize = 256;
 /// Longest title, link or the like that is waited for, in bytes.
 const MAX_STRING_BYTES: usize = 4 << 10;
 
-/// What follows an escape character.
+/// The control sequence after an escape character.
 pub(super) enum Sequence {
-    /// Nothing that is a sequence.
+    /// No control sequence follows.
     None,
     /// A sequence of this length in bytes.
     Whole(usize),
-    /// Its end has not come.
+    /// The end of the sequence has not arrived.
     Unfinished,
 }
 

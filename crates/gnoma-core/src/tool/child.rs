@@ -11,7 +11,7 @@ use crate::{
 /// Wishes that may wait for a session that was started.
 pub const MAX_CHILD_MESSAGES: usize = 16;
 
-/// Where a session that a tool starts works.
+/// The place where a session that a tool starts works.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Isolation {
     /// In the project itself, beside others.
@@ -21,23 +21,23 @@ pub enum Isolation {
     Worktree,
 }
 
-/// What a session that a tool starts is to do.
+/// The task of a session that a tool starts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChildTask {
     /// The id that it gets; empty where whoever starts it chooses one.
     pub id: String,
-    /// What people and the model call it; may be empty.
+    /// The name of the session for people and the model; may be empty.
     pub name: String,
-    /// What it is opened with. An empty folder is the parent's; others lie in the folders that the
-    /// parent works in. Environment, umask, profile, and whether anything is kept are the parent's: what
-    /// is set here and differs is an error. Its mode, and all else that it may do, is held to what the
-    /// parent may at the time.
+    /// The specification with which the session is opened. An empty folder is the parent's; others lie in the
+    /// folders that the parent works in. Environment, umask, profile and the privacy of the session are the
+    /// parent's: a value here that differs is an error. Its mode, and all else that it may do, is limited to what
+    /// the parent may do at the time.
     pub spec: SessionSpec,
-    /// What it is told first.
+    /// The first message to the session.
     pub content: Vec<Content>,
-    /// What it may spend at most, in micro-dollars, beside all that its parent may.
+    /// The most that the session may spend, in micro-dollars, in addition to the limits of its parent.
     pub limit_micro_usd: Option<u64>,
-    /// Where it works.
+    /// The place where the session works.
     pub isolation: Isolation,
     /// The tools that it gets, by name or by a rule such as `bash(git *)`; `None`: those that its parent
     /// gets at its beginning.
@@ -46,12 +46,12 @@ pub struct ChildTask {
     pub forbidden: Vec<String>,
     /// The definition that it works as, where it works as one.
     pub agent: Option<String>,
-    /// It may start sessions itself.
+    /// True if the session may start sessions itself.
     pub may_spawn: bool,
     /// A part of the name of the model that it would rather have; where none has it, one is chosen for
     /// its task.
     pub preferred_model: Option<String>,
-    /// What stands behind the built-in system prompt.
+    /// The text that follows the built-in system prompt.
     pub prompt: String,
     /// The id of a saved session that goes on with what it is told: one that its parent started before.
     pub resume: Option<String>,
@@ -59,48 +59,48 @@ pub struct ChildTask {
     pub call: Option<CallId>,
 }
 
-/// Where a session that a tool started stands.
+/// The progress of a session that a tool started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ChildState {
-    /// It is being opened.
+    /// The session is being opened.
     #[default]
     Starting,
-    /// It works.
+    /// The session works on its task.
     Working,
-    /// It waits for a person.
+    /// The session waits for a person.
     Asking,
-    /// Its turn is over.
+    /// The session's turn is over.
     Ended,
 }
 
-/// How a session that a tool started is.
+/// The status of a session that a tool started.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChildStatus {
-    /// Its id; empty until it has one.
+    /// The id of the session; empty until it has one.
     pub session: String,
-    /// Where it stands.
+    /// The progress of the session.
     pub state: ChildState,
-    /// Who was called last, as `provider/model`.
+    /// The model that was called last, as `provider/model`.
     pub model: Option<String>,
-    /// What it does, in a few words.
+    /// The activity of the session, in a few words.
     pub doing: String,
     /// Model calls so far.
     pub rounds: u32,
-    /// Tokens so far.
+    /// The tokens counted so far.
     pub usage: Usage,
     /// Micro-dollars so far, of calls whose price is known; without those of sessions below it.
     pub micro_usd: u64,
     /// Micro-dollars of the sessions below it that have ended, and of those below them.
     pub below_micro_usd: u64,
-    /// What was said in it is saved, so that another one can go on with it.
+    /// True if the conversation is saved, so that another session can continue it.
     pub is_saved: bool,
     /// Files that it changed with tools that say so, each once, in the order of their names.
     pub changed: Vec<String>,
-    /// Whether what was checked last held, where anything was.
+    /// The result of the last check, if anything was checked: true if it passed.
     pub passed: Option<bool>,
 }
 
-/// What whoever started a session wants of it while it runs.
+/// A command to a running session from the code that started it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChildControl {
     /// Tell it something at the next safe boundary.
@@ -112,18 +112,18 @@ pub enum ChildControl {
 /// The end of a tie to a running session that whoever runs it holds.
 #[derive(Debug)]
 pub struct ChildLink {
-    /// Where it is told how the session is.
+    /// The sender that reports the status of the session.
     pub status: watch::Sender<ChildStatus>,
-    /// What is wanted of it.
+    /// The receiver of commands to the session.
     pub control: mpsc::Receiver<ChildControl>,
 }
 
 /// The end of the tie that whoever started the session holds.
 #[derive(Clone, Debug)]
 pub struct ChildHandle {
-    /// How it is.
+    /// The receiver of the session's status.
     pub status: watch::Receiver<ChildStatus>,
-    /// Where it is told what is wanted.
+    /// The sender of commands to the session.
     pub control: mpsc::Sender<ChildControl>,
 }
 
@@ -143,49 +143,49 @@ impl ChildLink {
     }
 }
 
-/// How the turn of a session that a tool started ended.
+/// The end of a turn in a session that a tool started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChildEnd {
-    /// Its model finished.
+    /// The model finished its answer.
     Completed,
-    /// Somebody cancelled it.
+    /// The turn was cancelled.
     Cancelled,
-    /// It was not finished: why.
+    /// The turn was not finished, for this reason.
     Failed(String),
 }
 
-/// What became of the changes of a session that worked in a copy of the project.
+/// The result of merging the changes of a session that worked in a copy of the project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChildMerge {
     /// They are in the project, or there were none.
     pub landed: bool,
-    /// What happened, in a line.
+    /// A description of the result, in a line.
     pub told: String,
     /// Both sides of what is at odds, and what was not merged; may be empty.
     pub report: String,
 }
 
-/// What came of a session that a tool started.
+/// The result of a session that a tool started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChildResult {
-    /// Its id.
+    /// The id of the session.
     pub session: String,
-    /// How it ended.
+    /// The end of the session's turn.
     pub end: ChildEnd,
     /// The text of its last answer, also where it was not finished.
     pub text: String,
-    /// How it was at its end: model, tokens, costs, files.
+    /// The last status of the session: model, tokens, costs, files.
     pub last: ChildStatus,
-    /// How long it took, in milliseconds.
+    /// The duration of the session, in milliseconds.
     pub duration_ms: u64,
-    /// What became of its changes, where it worked in a copy.
+    /// The result of merging its changes, if the session worked in a copy.
     pub merge: Option<ChildMerge>,
 }
 
-/// Why a session could not be started or was not there to its end.
+/// The reason why a session could not be started or did not run to its end.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpawnError {
-    /// Nobody here can start sessions.
+    /// No sessions can be started here.
     #[error("no sessions can be started here")]
     Unavailable,
     /// Sessions would start sessions too deep, or too many at once.
@@ -194,7 +194,7 @@ pub enum SpawnError {
     /// The call was stopped, and with it the session that it started.
     #[error("it was stopped")]
     Stopped,
-    /// It failed; why.
+    /// The session failed, for this reason.
     #[error("{0}")]
     Failed(String),
 }

@@ -14,15 +14,15 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// A question to a person in the middle of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Question {
-    /// What is asked, in one line.
+    /// The text of the question, in one line.
     pub text: String,
-    /// What a yes would change, as a unified diff.
+    /// The changes that a yes would make, as a unified diff.
     pub preview: Option<String>,
     /// The answer may hold for later calls, too: by the rules that would have let this one run.
     pub may_be_always: bool,
     /// Words are wanted, and a yes is no answer.
     pub inquiry: Option<Inquiry>,
-    /// What [`PermissionAnswer::Part`] may choose from; empty where all or nothing is meant.
+    /// The parts that [`PermissionAnswer::Part`] may choose from; empty if only all or nothing can be approved.
     pub parts: Vec<String>,
     /// Of these what must be seen by name, the most important first.
     pub notable: Vec<NotableChange>,
@@ -33,27 +33,27 @@ pub struct Question {
     pub from: Option<String>,
 }
 
-/// What a running call tells people.
+/// A report of a running call to people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToolEvent {
-    /// New output.
+    /// New output of the call.
     Progress(String),
-    /// Something to know that is no output.
+    /// A note to people that is not output.
     Notice {
-        /// How loud it is.
+        /// The importance of the note.
         level: NoticeLevel,
-        /// The words.
+        /// The text of the note.
         text: String,
     },
 }
 
-/// What may still be spent, in micro-dollars, as it stood when the call began. `None`: nothing is
-/// known to limit it.
+/// The money that may still be spent, in micro-dollars, at the time when the call began. `None`: no known limit
+/// applies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Budget {
-    /// In the turn.
+    /// The rest for the turn.
     pub turn_micro_usd: Option<u64>,
-    /// In the session.
+    /// The rest for the session.
     pub session_micro_usd: Option<u64>,
 }
 
@@ -87,7 +87,7 @@ pub struct Parent {
     pub session: String,
     /// The turn's id, as its spending is counted.
     pub turn: String,
-    /// The call.
+    /// The id of the call.
     pub call: CallId,
     /// The session as its tools see it: what the other one asks a person is put there.
     pub port: Arc<dyn ToolSession>,

@@ -59,14 +59,14 @@ const SUMMARY: &str = "## Summary";
 /// Files may be read back within this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReadBackRoom {
-    /// Tokens of all.
+    /// The most tokens that all files together may take.
     pub(crate) all: usize,
-    /// Tokens of one.
+    /// The most tokens that one file may take.
     pub(crate) file: usize,
 }
 
 impl ReadBackRoom {
-    /// In a window.
+    /// Returns the room for reading files back in a window of this size.
     pub(crate) fn of(window_tokens: Option<u32>) -> Self {
         let window = window_tokens.unwrap_or(UNKNOWN_WINDOW_TOKENS);
         let all = MAX_READ_BACK_TOKENS.min(window / READ_BACK_SHARE);
@@ -74,7 +74,7 @@ impl ReadBackRoom {
     }
 }
 
-/// What replaces the beginning of a conversation.
+/// The text that replaces the beginning of a conversation, in its parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Brief {
     pub(crate) words: Words,
@@ -89,7 +89,7 @@ pub(crate) struct Brief {
 }
 
 impl Brief {
-    /// What is kept of a past, within what its window has room for.
+    /// Builds the brief of a past, within the room that its window offers.
     pub(crate) fn of(
         past: &[Arc<Message>],
         specs: &HashMap<String, Arc<ToolSpec>>,
@@ -197,7 +197,7 @@ impl Brief {
         body
     }
 
-    /// What an earlier brief kept.
+    /// Parses the text of an earlier brief and returns what it retained.
     pub(crate) fn parsed(text: &str) -> Self {
         let mut brief = Self::default();
         let (kept, before) = match text.split_once(&format!("\n{SUMMARY}\n")) {
@@ -262,7 +262,7 @@ impl Brief {
     }
 }
 
-/// How many messages a line says are not listed.
+/// Parses the number of messages that a line reports as not listed, as in `and 3 earlier messages`.
 fn left(item: &str) -> Option<u64> {
     item.strip_prefix("and ")?.strip_suffix(" earlier messages")?.parse().ok()
 }

@@ -19,14 +19,14 @@ const LEAST_TOKENS: u64 = 1_024;
 /// A call that reads less than this part of what was sent before was not served from the cache.
 const HIT_SHARE: u64 = 2;
 
-/// What begins a request, by its segments.
+/// The segments that a request begins with.
 #[derive(Clone, Debug)]
 pub(crate) struct Sent {
     pub(crate) arm: ModelRef,
     pub(crate) system: Arc<str>,
     pub(crate) tools: Arc<[Arc<ToolSpec>]>,
     pub(crate) summary: Option<Arc<Message>>,
-    /// Where in the history the verbatim part begins.
+    /// The index in the history at which the verbatim part begins.
     pub(crate) from: usize,
     /// The last message, and its place in the history.
     pub(crate) last: Option<(usize, Arc<Message>)>,
@@ -44,11 +44,11 @@ pub(crate) struct Break {
     tokens: u64,
 }
 
-/// What caches did in a session.
+/// The effect of prompt caches in a session.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cache {
     last: Option<Sent>,
-    /// Why the call under way begins otherwise than the last.
+    /// The reason why the current call begins differently from the last one.
     broken: Option<String>,
     /// Tokens of the last call.
     warm: u64,
@@ -98,7 +98,7 @@ impl Cache {
         self.warm = usage.prompt();
     }
 
-    /// For people.
+    /// Describes the effect of the caches for people.
     pub(crate) fn words(&self) -> String {
         if self.calls == 0 {
             return "no model has been called yet".to_owned();
@@ -186,7 +186,7 @@ fn tools_changed(before: &Arc<[Arc<ToolSpec>]>, now: &Arc<[Arc<ToolSpec>]>) -> O
     Some(format!("{}{rest}", changes.join(", ")))
 }
 
-/// Where two prompts part.
+/// Describes the place where two system prompts start to differ.
 fn system_changed(before: &str, now: &str) -> String {
     let differs = |(one, other): &(&str, &str)| one != other;
     let mut lines = before.lines().zip(now.lines()).enumerate();

@@ -19,7 +19,7 @@ const MAX_READ_BYTES: usize = 48 << 10;
 /// Parts of a line about a file.
 const BETWEEN: &str = " | ";
 
-/// What happened to a file.
+/// The actions on one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FileDeeds {
     pub(super) reads: u64,
@@ -30,7 +30,7 @@ pub(crate) struct FileDeeds {
     last: String,
     /// Of what was read of it last.
     pub(super) hash: String,
-    /// When something was done with it last.
+    /// The sequence number of the last action on the file.
     at: u64,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct LastRead {
     pub(crate) hash: String,
 }
 
-/// What was done.
+/// The actions of a conversation: files, commands, skills and plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Deeds {
     pub(super) files: BTreeMap<String, FileDeeds>,
@@ -50,7 +50,7 @@ pub(crate) struct Deeds {
     /// Skills that were loaded.
     pub(super) skills: Vec<String>,
     pub(super) plan: Vec<PlanStep>,
-    /// What the model asked last.
+    /// The questions that the model asked last.
     pub(super) questions: Vec<String>,
     /// The last calls that read a file.
     pub(crate) reads: BTreeMap<String, LastRead>,
@@ -219,7 +219,7 @@ fn is_answer(message: &Message) -> bool {
     message.role() == gnoma_core::Role::Assistant
 }
 
-/// What an answer asks.
+/// Returns the questions that an answer asks.
 fn questions(text: &str) -> Vec<String> {
     let sentences = text.split_inclusive(['?', '\n', '.', '!']).map(str::trim);
     let asked = sentences.filter(|it| it.ends_with('?') && it.len() > 3).map(line);

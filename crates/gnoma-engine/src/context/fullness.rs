@@ -11,7 +11,7 @@ const CRITICAL_SHARE: u64 = 3;
 /// In small windows, a notice appears when less than this part is left.
 const WARNING_SHARE: u64 = 2;
 
-/// How full a window with `used` tokens in it is.
+/// Returns how full a window with `used` tokens in it is.
 pub(crate) fn fullness(window_tokens: u64, used: u64) -> Fullness {
     let left = window_tokens.saturating_sub(used);
     if left < CRITICAL_TOKENS.min(window_tokens / CRITICAL_SHARE) {

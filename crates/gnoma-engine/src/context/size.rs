@@ -8,16 +8,16 @@ use crate::tokens;
 /// Tokens of a tool's frame besides its words.
 const TOOL_FRAME_TOKENS: usize = 8;
 
-/// What messages are made of.
+/// The composition of messages: tokens, calls, results and pictures.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ContextSize {
     /// Tokens of all words but reasoning, as gnoma estimates them.
     pub(super) words: u64,
     /// Tokens of reasoning that is shown, as gnoma estimates them.
     pub(super) thinking: u64,
-    /// Calls of tools.
+    /// The number of tool calls.
     pub(super) calls: u64,
-    /// Results of tools.
+    /// The number of tool results.
     pub(super) results: u64,
     /// Messages that hold results.
     pub(super) result_messages: u64,
@@ -28,7 +28,7 @@ pub(crate) struct ContextSize {
 }
 
 impl ContextSize {
-    /// Adds a message.
+    /// Adds a message to the counts.
     pub(crate) fn add(&mut self, message: &Message) {
         match message.role() {
             Role::Tool => self.result_messages += 1,

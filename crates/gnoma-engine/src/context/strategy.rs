@@ -1,6 +1,6 @@
 //! How room is made in a window. Experimental: what a strategy does may still change.
 
-/// How room is made in a window that is about to be full.
+/// The way to make room in a window that is about to be full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Strategy {
     /// The oldest messages are left out. Asks no model.

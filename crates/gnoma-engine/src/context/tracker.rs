@@ -26,13 +26,13 @@ const SLACK: f64 = 1.35;
 /// And within so many tokens.
 const SLACK_TOKENS: u64 = 64;
 
-/// How many tokens the conversation is.
+/// A count of the tokens in the conversation.
 #[derive(Debug, Default)]
 pub struct Tracker {
     known: KnownContext,
     /// Messages that `known` is about.
     messages: usize,
-    /// What came after those.
+    /// The size of the messages after those that `known` covers.
     since: ContextSize,
     /// Messages that are in `known` or in `since`.
     counted: usize,
@@ -43,18 +43,18 @@ pub struct Tracker {
     thoughts: u64,
 }
 
-/// What is known of the first messages.
+/// The knowledge about the size of the first messages.
 #[derive(Clone, Debug)]
 enum KnownContext {
     /// Their size as gnoma sees it; the prefix comes on top.
     Estimated(ContextSize),
-    /// What the provider reported for a call.
+    /// The usage that the provider reported for a call.
     Told {
         usage: Usage,
         /// The answer, if it is one of the messages.
         answer: Option<Arc<Message>>,
         by: Counter,
-        /// What stood before the conversation.
+        /// The tokens that preceded the conversation in that call, as gnoma estimates them.
         prefix_words: u64,
     },
 }
@@ -65,7 +65,7 @@ impl Default for KnownContext {
     }
 }
 
-/// What precedes the conversation.
+/// The part of a request that precedes the conversation.
 #[derive(Debug, Default)]
 struct Prefix {
     system: Arc<str>,
@@ -99,7 +99,7 @@ impl Tracker {
         }
     }
 
-    /// What was reported before the prefix was known was reported with this one.
+    /// Assigns the current prefix to a report that came in before the prefix was known.
     fn adopt_prefix(&mut self) {
         if let KnownContext::Told { prefix_words, .. } = &mut self.known
             && *prefix_words == 0
@@ -195,7 +195,7 @@ impl Tracker {
         self.since = ContextSize::default();
     }
 
-    /// How many tokens the words that were new to a call took.
+    /// Learns from a call how many tokens the model counts for words that were new to it.
     fn learn(&mut self, usage: Usage, sent: &[Arc<Message>], by: &Counter) {
         let KnownContext::Told { by: teller, prefix_words, .. } = &self.known else { return };
         if teller != by || *prefix_words != self.prefix.words || sent.len() < self.messages {
@@ -230,7 +230,7 @@ fn is_answered(history: &[Arc<Message>], messages: usize) -> bool {
     last.is_some_and(|last| last.role() == Role::Assistant)
 }
 
-/// Whether part of an answer is reasoning that is not shown.
+/// Reports whether part of an answer is reasoning that is not shown.
 fn is_hidden(answer: &Message, usage: &Usage) -> bool {
     let hidden = |it: &Content| match it {
         Content::Thinking(thinking) => thinking.signature.is_some() && thinking.text.is_empty(),

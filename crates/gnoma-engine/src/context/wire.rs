@@ -11,29 +11,29 @@ use super::size::{ContextSize, scaled};
 /// The protocol by which a model is asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Wire {
-    /// Anthropic's Messages.
+    /// The Messages protocol of Anthropic.
     Anthropic,
     /// Chat Completions, by whomever.
     #[default]
     Chat,
     /// OpenAI's Responses, by whomever.
     Responses,
-    /// Google's Generate Content.
+    /// The Generate Content protocol of Google.
     Google,
-    /// Mistral's Chat Completions.
+    /// The Chat Completions of Mistral.
     Mistral,
-    /// Ollama's own chat.
+    /// The chat protocol of Ollama itself.
     Ollama,
     /// The Agent Client Protocol: the agent receives only what is new, and keeps the rest itself.
     Agent,
 }
 
-/// Who counts.
+/// The model that counts tokens, and its protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counter {
-    /// How it is asked.
+    /// The protocol by which the model is asked.
     pub wire: Wire,
-    /// The model.
+    /// The name of the model.
     pub name: ModelRef,
 }
 
@@ -55,7 +55,8 @@ impl Counter {
         self.name.model.contains("claude")
     }
 
-    /// Its own tokens for one of gnoma's estimate, before anything is learnt of it.
+    /// Returns the number of the model's own tokens for one of gnoma's estimate, before anything is learned about
+    /// the model.
     pub(super) fn usual_ratio(&self) -> f64 {
         let model = &self.name.model;
         match self.wire {
@@ -108,8 +109,8 @@ impl Counter {
         }
     }
 
-    /// Whether it counts the reasoning of `answer` in requests whose next message is a tool's or a
-    /// person's.
+    /// Reports whether the model counts the reasoning of `answer` in requests whose next message comes from a tool
+    /// or a person.
     pub(super) fn keeps_thinking(&self, answer: &Message, next: Role) -> bool {
         let model = &self.name.model;
         let is_in_turn = next == Role::Tool;
@@ -130,7 +131,8 @@ impl Counter {
     }
 }
 
-/// Whether a Claude keeps what it thought when a person speaks, as those after 4.5 do, and Opus 4.5.
+/// Reports whether a Claude model retains its earlier thinking when a person speaks, as Opus 4.5 and the models
+/// after 4.5 do.
 fn is_new_claude(model: &str) -> bool {
     let old = ["claude-3", "claude-2", "-4-0", "-4-1", "-4-2025", "sonnet-4-5", "haiku-4-5", "4.5"];
     model.contains("claude") && !old.iter().any(|old| model.contains(old))

@@ -17,9 +17,9 @@ use crate::tokens;
 const WHOLE_TOKENS: usize = 256;
 /// Rules take at most this part of the room, in tenths.
 const RULES_TENTHS: usize = 6;
-/// What was said last takes at least this part of it, in tenths.
+/// The part of the room, in tenths, that the newest words take at least.
 const NEWEST_TENTHS: usize = 2;
-/// What is listed takes at most this part of the room.
+/// The fraction of the room, as a divisor, that the listed messages may take at most.
 const LISTED_SHARE: usize = 8;
 /// Most bytes of what is listed of a message.
 const LISTED_BYTES: usize = 80;
@@ -76,12 +76,12 @@ const RULES: [&str; 40] = [
     "toujours",
 ];
 
-/// What stays of a person's words.
+/// The words of a person that stay in the context.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Words {
-    /// What they said, word for word, oldest first.
+    /// The messages of the person that stay word for word, oldest first.
     pub(crate) verbatim: Vec<String>,
-    /// How other messages begin, oldest first.
+    /// The beginnings of other messages, oldest first.
     pub(crate) listed: Vec<String>,
     /// Messages that are not even listed.
     pub(crate) left: u64,
@@ -97,8 +97,8 @@ struct Unit<'a> {
 }
 
 impl Words {
-    /// What stays of `said`, the oldest first, in about `room` tokens. `before`: what is listed already,
-    /// and how many messages are not.
+    /// Chooses what stays of `said`, the oldest first, in about `room` tokens. `before` holds the messages that are
+    /// listed already, and the number of messages that are not.
     pub(crate) fn chosen(said: &[String], before: (Vec<String>, u64), room: usize) -> Self {
         let mut units: Vec<Unit<'_>> = Vec::new();
         for (message, text) in said.iter().enumerate().rev() {
@@ -138,7 +138,7 @@ impl Words {
     }
 }
 
-/// Which units are quoted.
+/// Chooses the units to quote.
 fn taken(units: &[Unit<'_>], room: usize) -> BTreeSet<usize> {
     let novel = novelties(units);
     let mut taken = BTreeSet::new();
@@ -160,7 +160,7 @@ fn taken(units: &[Unit<'_>], room: usize) -> BTreeSet<usize> {
     taken
 }
 
-/// How many words of each unit no other one has.
+/// Counts for each unit the words that no other unit has.
 fn novelties(units: &[Unit<'_>]) -> Vec<usize> {
     let words = |unit: &Unit<'_>| -> HashSet<String> {
         let words = unit.text.split(|it: char| !it.is_alphanumeric() && it != '_' && it != '-');
@@ -211,7 +211,7 @@ fn units_of(message: usize, text: &str) -> Vec<Unit<'_>> {
     units
 }
 
-/// Whether a person gives a rule or corrects.
+/// Reports whether a text by a person gives a rule or corrects the model.
 fn is_rule(text: &str) -> bool {
     let text = text.to_lowercase().replace('’', "'");
     let is_letter = |it: Option<char>| it.is_some_and(char::is_alphanumeric);
@@ -252,7 +252,7 @@ fn push_gap(out: &mut String) {
     }
 }
 
-/// How a message begins, on one line.
+/// Returns the beginning of a message on one line.
 fn beginning(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let head = cut::head(&line, LISTED_BYTES);

@@ -63,12 +63,13 @@ impl PatchSpiral {
     }
 }
 
-/// What [`SameCall`] says to a call.
+/// The verdict of [`SameCall`] about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeat {
-    /// It has not been made yet, or had another result.
+    /// The call has not been made yet, or it had another result.
     New,
-    /// It was made before and taught nothing: how often in all, this time included, so two or more.
+    /// The call was made before and taught nothing. Holds the number of times in all, this time included, so two or
+    /// more.
     Again(u32),
 }
 
@@ -96,7 +97,7 @@ impl SameCall {
         if count == 1 { Repeat::New } else { Repeat::Again(count) }
     }
 
-    /// Something has changed: forgets all calls.
+    /// Forgets all calls, because something has changed.
     pub fn changed(&mut self) {
         self.made = Tally::default();
     }

@@ -6,7 +6,7 @@ use gnoma_core::cut;
 
 use super::runner::{self, Purpose};
 
-/// How much of a command is kept for the message.
+/// The most characters of a command that are retained for the message.
 const MAX_COMMAND_CHARS: usize = 200;
 
 /// Remembers the checks that are red.
@@ -38,7 +38,7 @@ impl RedCheck {
         }
     }
 
-    /// Whether the command is or contains a check.
+    /// Reports whether the command is or contains a check.
     #[must_use]
     pub fn is_check(command: &str) -> bool {
         !runner::purposes(command).is_empty()

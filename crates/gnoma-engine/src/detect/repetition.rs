@@ -11,19 +11,20 @@ const MAX_UNIT_BYTES: usize = 1_200;
 /// A unit must be there this often, one after the other.
 const MIN_UNITS: usize = 4;
 
-/// How long words may repeat: room for tables with equal rows and for "write it fifty times".
+/// The most characters for which words may repeat: enough for tables with equal rows and for "write it fifty
+/// times".
 const MAX_WORDS_CHARS: usize = 1_200;
 
-/// How long a ruler, an empty box or a matrix of zeros may be.
+/// The most characters that a ruler, an empty box or a matrix of zeros may have.
 const MAX_WORDLESS_CHARS: usize = 2_400;
 
-/// How much blank space may come in a row. Small models end in nothing but line breaks.
+/// The most bytes of blank space in a row. Small models end in nothing but line breaks.
 const MAX_BLANK_BYTES: usize = 256;
 
 /// The text that is kept, enough for both limits in any script.
 const TAIL_BYTES: usize = 4 * MAX_WORDLESS_CHARS;
 
-/// How much of the end is compared first.
+/// The number of bytes at the end that are compared first.
 const ANCHOR_BYTES: usize = size_of::<u64>();
 
 /// Finds a unit (a letter, a word, a line, a paragraph) that the text has come to repeat exactly
@@ -77,7 +78,7 @@ impl Repetition {
     }
 }
 
-/// Whether `text` ends in a repetition. The shortest unit decides: longer ones are multiples of it.
+/// Reports whether `text` ends in a repetition. The shortest unit decides, because longer ones are multiples of it.
 fn repeats(text: &str) -> bool {
     let bytes = text.as_bytes();
     let mut anchors = bytes.windows(ANCHOR_BYTES).rev().map(as_number);
@@ -98,14 +99,14 @@ fn as_number(window: &[u8]) -> Option<u64> {
     window.first_chunk().copied().map(u64::from_ne_bytes)
 }
 
-/// Whether the end of `bytes` equals the bytes `unit` before it, for the shortest run that could be a sign.
+/// Reports whether the end of `bytes` equals the bytes `unit` before it, for the shortest run that could be a sign.
 fn repeats_by(bytes: &[u8], unit: usize) -> bool {
     let run = MAX_WORDS_CHARS.max(MIN_UNITS * unit);
     let tail = bytes.len().checked_sub(run).and_then(|start| bytes.get(start..));
     tail.is_some_and(|tail| tail.get(unit..) == tail.get(..run - unit))
 }
 
-/// Whether the run of units of `unit` bytes at the end of `text` is more than any text needs.
+/// Reports whether the run of units of `unit` bytes at the end of `text` is more than any text needs.
 fn is_too_much(text: &str, unit: usize) -> bool {
     let bytes = text.as_bytes().iter().rev();
     let earlier = bytes.clone().skip(unit);

@@ -13,7 +13,7 @@ const MAX_COMMAND_BYTES: usize = 64 << 10;
 /// The words of a simple command that are looked at; bounds the recursion into `exec` and `-m`.
 const MAX_WORDS: usize = 64;
 
-/// What a check proves, weakest first.
+/// The property that a check proves, weakest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Purpose {
     Lint,
@@ -128,7 +128,7 @@ fn without_options<'w, 't>(words: &'w [&'t str]) -> &'w [&'t str] {
     words.get(count..).unwrap_or_default()
 }
 
-/// What a command proves that starts with its program.
+/// Returns what a command proves whose first word is its program.
 fn purpose(words: &[&str]) -> Option<Purpose> {
     let (program, arguments) = words.split_first()?;
     if arguments.iter().any(|word| TELLING_OPTIONS.contains(word)) {
@@ -223,7 +223,7 @@ fn interpreted(arguments: &[&str], positional: &[&str]) -> Option<Purpose> {
     }
 }
 
-/// What a script proves by its name, or by lying in a folder of tests.
+/// Returns what a script proves by its name, or by its place in a folder of tests.
 fn script(path: &str) -> Option<Purpose> {
     if path.contains(char::is_whitespace) {
         return None;
@@ -234,7 +234,7 @@ fn script(path: &str) -> Option<Purpose> {
     by_name.or_else(by_folder)
 }
 
-/// What a target, task or script proves by the words of its name.
+/// Returns what a target, task or script proves by the words of its name.
 fn goal(name: &str) -> Option<Purpose> {
     let word_purpose = |word: &str| match word {
         "check" | "checks" | "ci" | "e2e" | "spec" | "verify" => Some(Purpose::Test),

@@ -28,16 +28,16 @@ use super::{
 };
 use crate::{arm::Arm, compact, tokens};
 
-/// What came back.
+/// The answer of an arm to a question, with its usage.
 #[derive(Debug)]
 pub(crate) struct Said {
     /// The text of the answer, thinking left out; or why there is none.
     pub(crate) text: Result<String, ProviderError>,
-    /// What it took, which is settled already; not yet told to anybody.
+    /// The usage of the question, which is already paid for in the ledger but not yet reported.
     pub(crate) shares: Vec<Share>,
 }
 
-/// What one call took.
+/// The usage and price of one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Share {
     pub(crate) arm: ModelRef,
@@ -146,7 +146,7 @@ struct UnderWay<'a> {
     account: &'a Account,
     left: Option<Left>,
     began: Instant,
-    /// When the answer began.
+    /// The time from the start of the call until the answer began.
     first: Option<Duration>,
 }
 
@@ -273,7 +273,7 @@ fn words(answer: Accumulator) -> String {
     answer.finish().content.iter().filter_map(text).collect()
 }
 
-/// What a question is expected to take.
+/// Returns the amount that a question is expected to take.
 fn expected(arm: &Arm, request: &ModelRequest) -> Amount {
     let said = tokens::estimate(&request.system) as u64 + compact::estimate(&request.messages);
     let tools = if request.tools.is_empty() { 0 } else { OVERHEAD_TOKENS };

@@ -28,8 +28,8 @@ const MOST_MOVES: u32 = 8;
 const MICRO: f64 = 1e6;
 
 impl Routes {
-    /// How a turn with this text would be routed now. Calls no model and starts nothing; only the text is judged.
-    /// `levels` says how much of each [limit](Self::limits) is used.
+    /// Returns how a turn with this text would be routed now. Calls no model and starts nothing; only the text is
+    /// judged. `levels` says how much of each [limit](Self::limits) is used.
     ///
     /// # Errors
     /// No arm can do it: a line for each arm, with the reason.
@@ -51,7 +51,7 @@ impl Routes {
             .map_err(|NoArm { dead_end, reasons }| dead_end.into_iter().chain(reasons).collect())
     }
 
-    /// What calls of the arms would draw on in a new turn of a new session, each pool once.
+    /// Returns the pools that calls of the arms would draw on in a new turn of a new session, each pool once.
     #[must_use]
     pub fn limits(&self) -> Vec<Draw> {
         let mut all: Vec<Draw> = Vec::new();
@@ -70,13 +70,13 @@ impl Routes {
         self.draws(arm, &Scope::new("")).into_iter().map(|draw| draw.pool).collect()
     }
 
-    /// What the first call of a session would take of the arm's pools.
+    /// Returns the amount that the first call of a session would take from the arm's pools.
     #[must_use]
     pub fn typical_call(&self, arm: &Arm) -> Amount {
         self.expected(arm, 0, None)
     }
 
-    /// Why an arm rests, if it does.
+    /// Returns the reason why an arm rests, if it does.
     #[must_use]
     pub fn resting(&self, arm: &Arm) -> Option<String> {
         self.rest(arm).map(|rest| rest.why)
@@ -236,7 +236,7 @@ impl Routes {
         }
     }
 
-    /// Whether there is anybody to look at the work.
+    /// Reports whether a check or a reviewer can look at the work of the task.
     fn can_check(&self, task: &Task) -> bool {
         match self.options.verify {
             Verify::Off => false,
@@ -261,9 +261,9 @@ impl Routes {
         price.map_or(0.0, |price| price.of(&glance) as f64 / MICRO)
     }
 
-    /// Who reviews the work of `author`, of those who may see it, in the order they are asked: who is
-    /// named for it, then by how good they are believed to be at it. Nobody reviews their own work, and
-    /// nobody is waited for.
+    /// Returns the arms that may see the work of `author` and can review it, in the order in which they are asked:
+    /// first the arm that is named for it, then the others by how good they are believed to be at it. No arm
+    /// reviews its own work, and no busy arm is waited for.
     pub(crate) fn reviewers(
         &self,
         task: &Task,
@@ -286,8 +286,8 @@ impl Routes {
         offers.iter().filter_map(|offer| self.arm(&offer.arm)).collect()
     }
 
-    /// Who tells the past of a conversation in fewer words, of those who may see it, in the order they
-    /// are asked: who is named for chores, then who answered last, or else the first that is free.
+    /// Returns the arms that may see a conversation and can summarize its past, in the order in which they are
+    /// asked: the arm that is named for chores, then the arm that answered last, or else the first that is free.
     pub(crate) fn tellers(
         &self,
         task: &Task,
@@ -372,7 +372,7 @@ impl Routes {
     }
 }
 
-/// Whether who has the role plays it, or why another does.
+/// Explains that the arm with the role plays it, or why another arm does.
 fn in_role(
     (role, name): (Role, &ModelRef),
     arm: &Arm,
@@ -389,12 +389,13 @@ fn in_role(
     format!("{name} has the role `{role}`, but {why}; using {} instead", arm.name())
 }
 
-/// Whether several arms answer.
+/// Reports whether several arms answer in this strategy.
 fn is_panel(strategy: Strategy) -> bool {
     matches!(strategy, Strategy::Ensemble | Strategy::Synthesis)
 }
 
-/// What becomes of several answers: somebody has to choose one; for a plan all of them are of use.
+/// Returns how several answers are combined: for a plan all of them are of use; for other tasks one has to be
+/// chosen.
 fn together(task: &Task) -> Strategy {
     match task.classified.kind {
         TaskType::Planning | TaskType::Orchestration => Strategy::Synthesis,

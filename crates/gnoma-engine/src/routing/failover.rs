@@ -12,7 +12,7 @@ const CACHE_WORTH_A_WAIT_MICRO_USD: u64 = 10_000;
 /// The longest such wait.
 const SHORT_WAIT: Duration = Duration::from_secs(2);
 
-/// What to do about a failed call.
+/// The reaction to a failed call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// The turn continues with the same arm or ends, as if there were no other arm.
@@ -21,10 +21,10 @@ pub(crate) enum Next {
     Move,
 }
 
-/// How a call failed.
+/// A failed call and its circumstances.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Failure<'a> {
-    /// The failure.
+    /// The error with which the call failed.
     pub(crate) error: &'a ProviderError,
     /// Number of the attempt that failed, from 1.
     pub(crate) attempt: u32,
@@ -34,7 +34,7 @@ pub(crate) struct Failure<'a> {
     pub(crate) cached_micro_usd: u64,
 }
 
-/// Decides.
+/// Decides whether a failed call moves to another arm or stays with this one.
 pub(crate) fn next(failure: Failure<'_>) -> Next {
     let Failure { error, attempt, has_content, cached_micro_usd } = failure;
     if !error.kind.policy().another_model {

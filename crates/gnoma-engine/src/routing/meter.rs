@@ -31,7 +31,7 @@ pub(crate) struct Meter {
     is_refused: bool,
     /// The error that ended the call.
     failure: Option<ErrorKind>,
-    /// Why the answer ended.
+    /// The reason why the answer ended.
     stop: Option<StopReason>,
     /// The answer is that of another program's agent.
     is_of_agent: bool,
@@ -48,7 +48,7 @@ impl Meter {
         Self { prompt_tokens, ..Self::default() }
     }
 
-    /// Whether the bytes that were sent and received cannot explain what a provider reports.
+    /// Reports whether the bytes that were sent and received cannot explain the usage that a provider reports.
     pub(crate) fn doubts(&self, reported: &Usage) -> bool {
         let most = if self.is_of_agent { MOST_UNEXPLAINED_OF_AGENT } else { MOST_UNEXPLAINED };
         let is_beyond = |reported: u64, counted: u64| {
@@ -57,7 +57,8 @@ impl Meter {
         is_beyond(reported.prompt(), self.prompt_tokens) || is_beyond(reported.output, self.untold)
     }
 
-    /// Something of the answer has come. A report that cannot be true is not believed: what was counted stays counted.
+    /// Takes in one event of the answer. A usage report that cannot be true is not believed: what was counted stays
+    /// counted.
     pub(crate) fn hear(&mut self, event: &StreamEvent) {
         let is_of_answer =
             !matches!(event, StreamEvent::RateLimits { .. } | StreamEvent::Adapted { .. });
@@ -108,7 +109,7 @@ impl Meter {
         self.failure
     }
 
-    /// Why the answer ended, if it ended by itself.
+    /// Returns the reason why the answer ended, if it ended by itself.
     pub(crate) fn stop(&self) -> Option<StopReason> {
         self.stop
     }
@@ -125,7 +126,7 @@ impl Meter {
         Usage { input, output: self.untold, ..Usage::default() }
     }
 
-    /// Both.
+    /// Returns all tokens: those that the provider reported, and gnoma's count of the rest.
     pub(crate) fn all(&self) -> Usage {
         let mut all = self.told.unwrap_or_default();
         all += self.untold();

@@ -37,13 +37,13 @@ pub(crate) const LIMIT_PATIENCE: Duration = Duration::from_secs(5);
 /// A prompt that an arm's provider may still hold.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Warm {
-    /// Its tokens.
+    /// The tokens of the prompt.
     pub(crate) tokens: u64,
-    /// When it was sent, in milliseconds since 1970.
+    /// The time when the prompt was sent, in milliseconds since 1970.
     pub(crate) at_ms: i64,
 }
 
-/// How long providers keep a prompt for sure.
+/// The time for which providers certainly cache a prompt.
 const WARM_MS: i64 = 5 * 60 * 1_000;
 
 /// The session at the moment of a choice.
@@ -51,19 +51,19 @@ const WARM_MS: i64 = 5 * 60 * 1_000;
 pub(crate) struct ChoiceContext<'a> {
     /// Prompts that may be warm, by arm.
     pub(crate) warm: &'a HashMap<ModelRef, Warm>,
-    /// How much of the limits of the arms' pools is used.
+    /// The levels that say how much of the limits of the arms' pools is used.
     pub(crate) levels: &'a [Level],
     /// Only this arm is asked.
     pub(crate) pin: Option<&'a ModelRef>,
-    /// Where no arm is free, the one that is free soonest may be asked.
+    /// True if, when no arm is free, the one that is free soonest may be asked.
     pub(crate) may_wait: bool,
     /// Whose money is spent.
     pub(crate) scope: &'a Scope,
 }
 
-/// What rules an arm out.
+/// An obstacle that rules an arm out.
 enum Bar {
-    /// It stays.
+    /// An obstacle that stays, with its reason.
     Lasting(Arc<str>),
     /// A temporary obstacle, and when it ends.
     Passing(Arc<str>, i64),
@@ -125,7 +125,8 @@ impl Routes {
         (offers, applied)
     }
 
-    /// What rules out a call of the arm; `failed`: why it was abandoned in this turn.
+    /// Returns the obstacle that rules out a call of the arm. `failed` is the reason why it was abandoned in this
+    /// turn.
     fn bar(
         &self,
         arm: &Arm,
@@ -155,12 +156,12 @@ impl Routes {
         }
     }
 
-    /// Whether the arm is there for nothing but to say what kind of task it is.
+    /// Reports whether the arm is only there to classify tasks.
     fn only_classifies(&self, arm: &ModelRef) -> bool {
         self.options.only_classifies && self.options.classifier.as_ref() == Some(arm)
     }
 
-    /// Why the arm had better not be called just now.
+    /// Returns the reason why the arm had better not be called just now.
     fn unwell(&self, arm: &Arm) -> Option<Bar> {
         let rest = self.rest(arm).map(|rest| Bar::Passing(rest.why.into(), rest.until_ms));
         rest.or_else(|| {
@@ -169,7 +170,7 @@ impl Routes {
         })
     }
 
-    /// Why the user's rules keep an arm from what the conversation is about, if they do.
+    /// Returns the reason why the user's rules keep an arm from the subject of the conversation, if they do.
     pub(crate) fn kept_from(&self, arm: &ModelRef, task: &Task) -> Option<Arc<str>> {
         let arms = self.arms();
         let offer = |arm: &Arm| Offer {
@@ -246,7 +247,7 @@ impl Routes {
         local_time(self.now_ms(), &zone)
     }
 
-    /// What a call of the arm is expected to take.
+    /// Returns the amount that a call of the arm is expected to take.
     pub(crate) fn expected(&self, arm: &Arm, context_tokens: u64, warm: Option<&Warm>) -> Amount {
         let cached_tokens = warm
             .filter(|warm| (0..WARM_MS).contains(&self.now_ms().saturating_sub(warm.at_ms)))
@@ -284,8 +285,8 @@ fn bar_for_now(
     }
 }
 
-/// Why the levels let no such call through: money before what passes. What passes within
-/// [`LIMIT_PATIENCE`] is waited for.
+/// Returns the reason why the levels allow no such call: an exhausted budget of money comes before limits that
+/// pass. The call waits for limits that pass within [`LIMIT_PATIENCE`].
 fn full<'l>(
     levels: impl Iterator<Item = &'l Level>,
     call: &Amount,

@@ -6,7 +6,7 @@
 
 use gnoma_core::ModelRef;
 
-/// How much of the attempt under way is each arm's work.
+/// The share of each arm in the work of the current attempt.
 #[derive(Debug, Default)]
 pub(crate) struct Parts(Vec<(ModelRef, u32)>);
 

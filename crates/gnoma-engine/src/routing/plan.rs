@@ -21,13 +21,13 @@ const MICRO: f64 = 1e6;
 pub(crate) struct RoutePlan {
     pub(crate) task: Task,
     pub(crate) seed: u64,
-    /// How the arms are used; never [`Strategy::Auto`].
+    /// The strategy by which the arms are used; never [`Strategy::Auto`].
     pub(crate) strategy: Strategy,
-    /// Who is asked.
+    /// The arm that is asked.
     pub(crate) arm: Arm,
-    /// Who else answers at once.
+    /// The other arms that answer at the same time.
     pub(crate) beside: Vec<Arm>,
-    /// Why it is this one.
+    /// The reason why this arm was chosen.
     pub(crate) why: String,
     /// Attempts that are over.
     pub(crate) attempts: Vec<Attempt>,
@@ -39,24 +39,24 @@ pub(crate) struct RoutePlan {
     pub(crate) spent: HashMap<ModelRef, u64>,
     /// Arms that failed in this turn, and how.
     pub(crate) given_up: Vec<(ModelRef, Arc<str>)>,
-    /// Who did what of the attempt under way.
+    /// The share of each arm in the current attempt.
     pub(crate) parts: Parts,
     /// The arm only looks yet: the ways to go are compared before anything is changed.
     pub(crate) is_looking: bool,
     /// An attempt is under way.
     pub(crate) is_open: bool,
-    /// How often an arm that failed was replaced.
+    /// The number of times that an arm which failed was replaced.
     pub(crate) moves: u32,
     /// The arm was asked for by name.
     pub(crate) is_pinned: bool,
-    /// What the user's rules let the task take.
+    /// The bounds that the user's rules set for the task.
     pub(crate) bounds: Bounds,
     /// The part of each attempt that was its arm's own.
     pub(crate) weights: Vec<f64>,
     pub(crate) signals: Signals,
 }
 
-/// Why no arm can be asked.
+/// The reasons why no arm can be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NoArm {
     /// That the user's rules leave none, and which they are.
@@ -98,7 +98,8 @@ impl RoutePlan {
         }
     }
 
-    /// What turned out, for learning. `right`: what a person or a check that cannot err said.
+    /// Returns the outcome of the task, for learning. `right` is the verdict of a person or of a check that cannot
+    /// err.
     pub(crate) fn outcome(&self, right: Option<bool>) -> TaskOutcome {
         let last = self.attempts.len().saturating_sub(1);
         let tried = self.attempts.iter().zip(&self.weights).enumerate();
@@ -167,7 +168,7 @@ impl RoutePlan {
         self.signals.begin_again();
     }
 
-    /// Why the task may cost no more, by the user's rules.
+    /// Returns the reason why the task may cost no more by the user's rules; `None` if it may go on.
     pub(crate) fn is_beyond(&self) -> Option<String> {
         // Who costs nothing continues.
         let is_free = self.arm.price.is_some_and(|price| price.is_free());
@@ -178,12 +179,12 @@ impl RoutePlan {
         Some(format!("{text}; change `max_cost` in `router.rules`"))
     }
 
-    /// Whether its work is checked before the turn ends.
+    /// Reports whether the work is checked before the turn ends.
     pub(crate) fn is_checked(&self) -> bool {
         self.strategy == Strategy::Cascade
     }
 
-    /// How several arms work together, where they do.
+    /// Returns how several arms work together, if several do.
     pub(crate) fn together(&self) -> Option<Together> {
         match self.strategy {
             Strategy::Ensemble => Some(Together::Ensemble),

@@ -26,23 +26,23 @@ const SYSTEM: &str = "You review the work of another engineer. You are given a t
     Answer with one JSON object and nothing else: {\"holds\": true or false, \"why\": \"one or two \
     sentences that name what is wrong, or what convinced you\"}";
 
-/// What is reviewed.
+/// The work that is reviewed.
 #[derive(Clone, Debug)]
 pub(crate) struct Work {
-    /// What the person asked for.
+    /// The task that the person asked for.
     pub(crate) task: String,
     /// Unified diffs; empty where nothing was changed.
     pub(crate) changes: String,
-    /// The final answer.
+    /// The final answer of the turn.
     pub(crate) answer: String,
 }
 
-/// What the reviewer found.
+/// The verdict of the reviewer.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub(crate) struct Review {
     /// The work does what was asked.
     pub(crate) holds: bool,
-    /// Why, or why not.
+    /// The reason for the verdict.
     #[serde(default)]
     pub(crate) why: String,
 }

@@ -34,7 +34,7 @@ use crate::arm::Arm;
 /// Tasks of a working day.
 const TASKS_A_DAY: f64 = 40.0;
 
-/// How arms are used for a task.
+/// The way in which arms are used for a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Strategy {
     /// As the router finds best.
@@ -50,7 +50,7 @@ pub enum Strategy {
     Synthesis,
 }
 
-/// Who looks at work before it is delivered.
+/// The check of the work before it is delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Verify {
     /// The project's checks if it has any, else a reviewing arm.
@@ -60,11 +60,11 @@ pub enum Verify {
     Checks,
     /// A reviewing arm only.
     Reviewer,
-    /// Nobody checks the work.
+    /// The work is not checked.
     Off,
 }
 
-/// Where what is learnt goes, so that it outlives the process.
+/// A store for what is learned, so that it outlives the process.
 pub trait Memory: Send + Sync {
     /// A task is over. Learns from it where what is known is kept; never fails the turn.
     fn learnt(&self, outcome: TaskOutcome) -> BoxFuture<'_, Result<(), String>>;
@@ -73,18 +73,18 @@ pub trait Memory: Send + Sync {
 /// Makes a new text of what is kept; `None` leaves it as it is.
 pub type Exchange = Box<dyn FnOnce(Option<&str>) -> Option<String> + Send>;
 
-/// Where what arms showed of themselves is kept for all processes: rests, limits, speeds.
+/// A store for what arms showed of themselves (rests, limits, speeds), shared by all processes.
 pub trait VitalsStore: Send + Sync {
-    /// Whether certainly nothing is kept, so that nobody need wait for it.
+    /// Reports whether the store is certainly empty, so that no caller need wait for it.
     fn is_empty(&self) -> bool;
 
     /// Lets `exchange` have the text that is kept and keeps what it makes of it, with nobody in between.
     fn exchange(&self, exchange: Exchange) -> BoxFuture<'_, Result<(), String>>;
 }
 
-/// How turns are routed.
+/// The settings by which turns are routed.
 pub struct RoutingOptions {
-    /// What the user wants.
+    /// The routing rules of the user.
     pub rules: Vec<Rule>,
     /// Mistakes in the rules that the user already knows about, so that they are reported once.
     pub said: Vec<String>,
@@ -94,37 +94,37 @@ pub struct RoutingOptions {
     pub value_micro_usd: u64,
     /// Micro-dollars that a second of waiting costs.
     pub second_micro_usd: u64,
-    /// How arms are used.
+    /// The way in which arms are used.
     pub strategy: Strategy,
     /// Most attempts at a task.
     pub max_attempts: usize,
-    /// Who looks at work.
+    /// The check that looks at the work.
     pub verify: Verify,
     /// Commands that prove the project right; the user vouches for them.
     pub checks: Vec<String>,
-    /// Whether another arm takes over from one that fails.
+    /// True if another arm takes over from one that fails.
     pub failover: bool,
-    /// Whether anything is learnt from what turned out.
+    /// True if the router learns from the outcomes of tasks.
     pub learn: bool,
     /// Only this arm is asked.
     pub pinned: Option<ModelRef>,
-    /// Nothing may leave this machine.
+    /// True if nothing may leave this machine.
     pub local_only: bool,
     /// The arm that says what kind of task it is; without one the words are judged.
     pub classifier: Option<ModelRef>,
-    /// Where the paths that rules speak of begin.
+    /// The folder at which the paths in rules begin.
     pub ground: PathBase,
     /// The classifier does nothing else.
     pub only_classifies: bool,
-    /// How much may be spent, and how fast.
+    /// The limits on how much may be spent, and how fast.
     pub limits: PoolLimits,
     /// The project, as its spending is counted.
     pub project: String,
     /// Reads the git branch that is checked out in the project's folder; it may change at any time.
     pub branch: Box<dyn Fn() -> Option<String> + Send + Sync>,
-    /// Who counts.
+    /// The ledger that counts what is spent, if there is one.
     pub ledger: Option<Arc<dyn Ledger>>,
-    /// Who remembers.
+    /// The store for what the router learns, if there is one.
     pub memory: Option<Arc<dyn Memory>>,
     /// Tells other processes about the state of the arms.
     pub board: Option<Arc<dyn VitalsStore>>,
@@ -132,12 +132,12 @@ pub struct RoutingOptions {
     pub now_ms: Box<dyn Fn() -> i64 + Send + Sync>,
     /// The zone of the people who read times and whose hours rules speak of.
     pub zone: Zone,
-    /// Where choices between equals start from.
+    /// The seed for choices between equal arms.
     pub seed: u64,
 }
 
 impl RoutingOptions {
-    /// Whether the project's checks say if work holds.
+    /// Reports whether the project's checks decide if work holds.
     pub(crate) fn runs_checks(&self) -> bool {
         !self.checks.is_empty() && matches!(self.verify, Verify::Auto | Verify::Checks)
     }
@@ -176,7 +176,7 @@ impl Default for RoutingOptions {
 }
 
 impl RoutingOptions {
-    /// Nothing that rules about paths ask for was met yet, but for the folder.
+    /// Returns the starting state of path rules, in which nothing but the folder has been met yet.
     pub(crate) fn concern(&self) -> Concern {
         Concern::new(&self.rules, self.ground.clone())
     }
@@ -245,24 +245,24 @@ impl Routes {
         self.arms().iter().find(|arm| arm.name() == *name).cloned()
     }
 
-    /// What is believed of an arm at a kind of task.
+    /// Returns what is believed about an arm at a kind of task.
     #[must_use]
     pub fn standing(&self, arm: &ModelRef, kind: &TaskKind) -> ArmEstimate {
         locked(&self.router).standing(arm, kind)
     }
 
-    /// How the arms are.
+    /// Gives `look` access to the health of all arms.
     pub fn health<T>(&self, look: impl FnOnce(&Health) -> T) -> T {
         look(&locked(&self.watch).vitals.health)
     }
 
-    /// Who rests now.
+    /// Returns the arms that rest now.
     #[must_use]
     pub fn rests(&self) -> Vec<Resting> {
         self.health(|health| health.resting(self.now_ms()))
     }
 
-    /// What the arm's provider told of its limits.
+    /// Returns the limits that the arm's provider has reported.
     #[must_use]
     pub fn known_limits(&self, arm: &ModelRef) -> Vec<KnownLimit> {
         locked(&self.watch).vitals.limits.known(arm).to_vec()
@@ -396,7 +396,7 @@ impl Routes {
         self.options.limits.draws(&call, &locked(&self.watch).vitals.limits)
     }
 
-    /// What calls of the arms draw on that has limits, each pool once.
+    /// Returns the pools with limits that calls of the arms draw on, each pool once.
     pub(crate) fn limited(&self, scope: &Scope) -> Vec<Draw> {
         let mut limited: Vec<Draw> = Vec::new();
         for draw in self.arms().iter().flat_map(|arm| self.draws(arm, scope)) {
@@ -421,7 +421,8 @@ impl Routes {
         draws
     }
 
-    /// Why the provider's own word is that it takes no call now, if it is, and until when.
+    /// Returns the reason why, by the provider's own word, it takes no call now, and until when; `None` if it takes
+    /// calls.
     #[must_use]
     pub fn refusal(&self, arm: &ModelRef) -> Option<(String, i64)> {
         locked(&self.watch).vitals.limits.refusal(arm, self.now_ms(), self.zone())
@@ -437,12 +438,12 @@ impl Routes {
         }
     }
 
-    /// What a task spent, in dollars by pool.
+    /// Records what a task spent, in dollars by pool.
     pub(crate) fn spent(&self, by_pool: &BTreeMap<PoolId, f64>) {
         locked(&self.router).spent(by_pool);
     }
 
-    /// How fast the arm was.
+    /// Returns the speed that the arm has shown.
     #[must_use]
     pub fn speed(&self, arm: &ModelRef) -> Option<Speed> {
         locked(&self.watch).vitals.speeds.of(arm)

@@ -50,13 +50,13 @@ pub(crate) const LOOK: &str = "Look first, with the tools that only read. Change
     others propose an approach too, and the best one is chosen. Then, as your answer, say how \
     you would do what was asked (which files and places, in which order, what could go wrong, \
     how to check it), or answer, where it is a question. Be exact and brief.";
-/// Its instructions if no proposal could be chosen.
+/// The instructions to the arm if no proposal could be chosen.
 pub(crate) const FREE: &str = "The proposals could not be compared. Follow your own: now do what \
     was asked, with all tools.";
-/// Why a call that changes something is refused until then.
+/// The reason for refusing a call that changes something before an approach is chosen.
 pub(crate) const ONLY_LOOKS: &str = "only look for now: changes come once an approach is chosen";
 
-/// How they work together.
+/// The way in which several arms work together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Together {
     /// A judge picks one answer.
@@ -80,9 +80,9 @@ struct Tally {
 /// The arms behind the chosen answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Conferred {
-    /// Who answered.
+    /// The arms that answered.
     pub(crate) members: Vec<ModelRef>,
-    /// Who judged or wrote, if anybody did.
+    /// The arm that judged or wrote, if any did.
     pub(crate) chair: Option<ModelRef>,
     /// The author of the chosen answer.
     pub(crate) author: ModelRef,
@@ -114,12 +114,12 @@ impl Shares {
         std::mem::take(&mut self.tally().shares)
     }
 
-    /// Who did not answer, and why.
+    /// Takes the list of arms that did not answer, with the reasons.
     pub(crate) fn failures(&self) -> Vec<String> {
         std::mem::take(&mut self.tally().failures)
     }
 
-    /// Who had a hand in the answer, once it is there; told once.
+    /// Returns the arms that had a part in the answer, once it is there. Returns them only once.
     pub(crate) fn conferred(&self) -> Option<Conferred> {
         self.tally().answer.take()
     }
@@ -128,15 +128,15 @@ impl Shares {
 /// A question that several arms answer.
 pub(crate) struct Panel {
     pub(crate) together: Together,
-    /// Who answers.
+    /// The arms that answer.
     pub(crate) members: Vec<Arm>,
     /// An answer that is there already.
     pub(crate) own: Option<(Arm, String)>,
-    /// Who judges or writes, in the order they are asked; at least one.
+    /// The arms that judge or write, in the order in which they are asked; at least one.
     pub(crate) chairs: Vec<Arm>,
     /// The request as a single arm would get it.
     pub(crate) request: ModelRequest,
-    /// What the person asked.
+    /// The question of the person.
     pub(crate) question: String,
     pub(crate) shares: Shares,
     pub(crate) account: Account,
@@ -287,7 +287,7 @@ async fn write(panel: &Panel, answers: &[(Arm, String)]) -> Option<Chaired> {
     Some(Chaired { author: chair.clone(), chair, text })
 }
 
-/// What the first of the chairs says whose words can be used. A single answer needs none.
+/// Returns the words of the first chair whose words can be used. A single answer needs no chair.
 async fn chaired<T>(
     panel: &Panel,
     answers: &[(Arm, String)],
@@ -320,7 +320,7 @@ fn material(panel: &Panel, answers: &[(Arm, String)]) -> String {
     text
 }
 
-/// What was said before, for members that only get text.
+/// Returns the last message of the person, for members that only get text.
 pub(crate) fn question_of(history: &[Arc<Message>]) -> String {
     history
         .iter()

@@ -23,17 +23,17 @@ const FEWEST_BOTCHED: u32 = 3;
 /// Exit codes of shells for commands that are not there or cannot be executed.
 pub(crate) const CANNOT_RUN: [i32; 2] = [126, 127];
 
-/// What happened since the attempt began.
+/// The events since the attempt began.
 #[derive(Debug, Default)]
 pub(crate) struct Signals {
-    /// Something was changed since a check last ran.
+    /// True if something was changed since a check last ran.
     has_unchecked_edit: bool,
-    /// Something was changed at all.
+    /// True if anything was changed at all.
     pub(crate) has_edited: bool,
     /// The last check that ran after a change, and whether it was green.
     check: Option<(String, bool)>,
     red: RedCheck,
-    /// What was changed, as unified diffs, as far as there is room.
+    /// The changes as unified diffs, as far as there is room.
     pub(crate) diffs: String,
     diffs_are_cut: bool,
 }
@@ -92,7 +92,7 @@ impl Signals {
     }
 }
 
-/// How an arm handled its tools.
+/// A count of how well an arm handled its tools.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Handling {
     calls: u32,
@@ -127,7 +127,7 @@ impl Handling {
     }
 }
 
-/// Whether a call lacks an argument that its tool must have.
+/// Reports whether a call lacks an argument that its tool requires.
 fn lacks_arguments(call: &ToolCall, spec: &ToolSpec) -> bool {
     let (Ok(arguments), Ok(schema)) =
         (call.arguments.read::<Value>(), spec.parameters.read::<Value>())
@@ -139,8 +139,8 @@ fn lacks_arguments(call: &ToolCall, spec: &ToolSpec) -> bool {
     !arguments.is_object() || required.filter_map(Value::as_str).any(|name| !is_there(name))
 }
 
-/// Whether a call changes nothing that its diff would not show: a check of the project, or a tool that
-/// runs nothing.
+/// Reports whether a call changes nothing that its diff would not show: a check of the project, or a tool that runs
+/// nothing.
 pub(crate) fn is_check(spec: &ToolSpec, call: &ToolCall) -> bool {
     if spec.access != Access::Execute {
         return true;
@@ -155,7 +155,7 @@ pub(crate) fn is_check(spec: &ToolSpec, call: &ToolCall) -> bool {
     command.is_some_and(RedCheck::is_check)
 }
 
-/// What a person's next message says about the work before it: right, wrong, or nothing.
+/// Returns what a person's next message says about the work before it: right, wrong, or nothing.
 pub(crate) fn reaction(text: &str, asked_before: &str) -> Option<bool> {
     let said = text.trim().to_lowercase();
     let words = said.split_whitespace().take(MAX_REACTION_WORDS + 1).count();
@@ -190,16 +190,16 @@ pub(crate) fn reaction(text: &str, asked_before: &str) -> Option<bool> {
 
 /// Fewer words may be repeated for any reason ("go on").
 const MIN_REPEATED_WORDS: usize = 4;
-/// What says no only where the sentence ends with it: "no problem" does not.
+/// Words that mean "no" only if the sentence ends with them: "no problem" does not count.
 const NO: [&str; 4] = ["no", "nope", "nein", "non"];
 /// Longer messages about a failure describe it as a new task.
 const MAX_COMPLAINT_WORDS: usize = 14;
-/// How people begin who were not served.
+/// Beginnings of messages that reject the work.
 const WRONG_AT_THE_START: [&str; 5] =
     ["wrong", "try again", "that's wrong", "that is wrong", "that broke"];
-/// What they order who want the state before.
+/// Verbs by which people ask for the earlier state.
 const BACK: [&str; 4] = ["undo", "revert", "take", "roll"];
-/// What they mean by it; behind "take" and "roll", with the word that belongs to them.
+/// Objects of these verbs that mean the work; behind "take" and "roll", with the word that belongs to them.
 const OF_THE_WORK: [&str; 14] = [
     "",
     "it",
@@ -216,7 +216,7 @@ const OF_THE_WORK: [&str; 14] = [
     "this back",
     "back",
 ];
-/// What fails, said of the work that was done: behind a word that points back to it.
+/// Words that report a failure of the work if they follow a word that points back to it.
 const FAILS: [&str; 10] = [
     "fails",
     "failing",
@@ -232,8 +232,8 @@ const FAILS: [&str; 10] = [
 /// Words that point back to the work.
 const POINTERS: [&str; 7] = ["it", "that", "this", "still", "you", "they", "tests"];
 
-/// Whether the failure is about the work so far: a word that points back is directly before it, or with one word
-/// between.
+/// Reports whether the failure is about the work so far: a word that points back is directly before it, or with one
+/// word between.
 fn is_of_the_work(said: &str, fails: &str) -> bool {
     said.match_indices(fails).any(|(at, _)| {
         let before = said.get(..at).unwrap_or_default();
@@ -244,7 +244,7 @@ fn is_of_the_work(said: &str, fails: &str) -> bool {
     })
 }
 
-/// How people begin who were.
+/// Beginnings of messages that accept the work.
 const RIGHT_AT_THE_START: [&str; 10] = [
     "thanks",
     "thank you",
@@ -257,7 +257,7 @@ const RIGHT_AT_THE_START: [&str; 10] = [
     "excellent",
     "danke",
 ];
-/// What takes praise back.
+/// Words that take praise back.
 const DOUBT: [&str; 6] = ["but", "however", "wrong", "still", "except", "aber"];
 
 #[cfg(test)]

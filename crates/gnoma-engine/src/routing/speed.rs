@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use gnoma_core::ModelRef;
 use serde::{Deserialize, Serialize};
 
-/// How much the newest answer counts.
+/// The weight of the newest answer in the average.
 const NEWEST: f64 = 0.3;
 /// Tokens of a typical answer.
 const TYPICAL_TOKENS: f64 = 500.0;
@@ -28,7 +28,7 @@ pub struct Speed {
     pub tokens_per_second: f64,
     /// Answers that were seen.
     pub answers: u32,
-    /// When the last one was, in milliseconds since 1970.
+    /// The time of the last answer, in milliseconds since 1970.
     pub seen_ms: i64,
 }
 
@@ -56,7 +56,7 @@ impl Speed {
         self.first_seconds + writing
     }
 
-    /// Whether answers can have been like this.
+    /// Reports whether the numbers are possible for real answers.
     fn is_sound(&self) -> bool {
         let can_be = |number: f64| (0.0..=MOST_SAID).contains(&number);
         can_be(self.first_seconds) && can_be(self.tokens_per_second)
@@ -102,7 +102,7 @@ impl Speeds {
         }
     }
 
-    /// How fast the arm was.
+    /// Returns the speed that the arm has shown.
     pub(super) fn of(&self, arm: &ModelRef) -> Option<Speed> {
         self.0.get(&key(arm)).copied()
     }

@@ -25,16 +25,16 @@ const UNREAD: Classified = Classified {
     scores: Vec::new(),
 };
 
-/// What a turn is about, as far as choosing an arm goes.
+/// The subject of a turn, as far as choosing an arm goes.
 #[derive(Clone, Debug)]
 pub(crate) struct Task {
-    /// What the person said.
+    /// The words of the person.
     pub(crate) words: String,
     pub(crate) classified: Classified,
-    /// What is known beside the words.
+    /// The facts that are known beside the words.
     facts: TurnFacts,
     pub(crate) need: Need,
-    /// Its work shows in files.
+    /// True if the work of the task shows in files.
     pub(crate) changes_code: bool,
     /// Files it is about, as far as rules ask for them.
     paths: Vec<String>,
@@ -76,7 +76,7 @@ impl Task {
         self
     }
 
-    /// What kind of task it was, for learning.
+    /// Returns the kind of the task, for learning.
     pub(crate) fn kind(&self) -> TaskKind {
         if self.is_judged {
             return self.need.kind.clone();
@@ -131,7 +131,7 @@ impl Task {
         self.read_as(classified)
     }
 
-    /// What the classifying arm is asked.
+    /// Builds the request to the arm that classifies the task.
     pub(crate) fn question(&self, arm: &Arm) -> ModelRequest {
         let question = model::question(&self.words);
         let mut request = review::plain(arm, question.system, question.user, CLASSIFIER_TOKENS);

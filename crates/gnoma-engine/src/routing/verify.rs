@@ -11,14 +11,14 @@ use super::{
 /// Most characters of a check's output that the next arm and the person see.
 const MAX_EVIDENCE_CHARS: usize = 4_000;
 
-/// What a look at the work found.
+/// The result of a check of the work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Finding {
-    /// Who or what looked.
+    /// The person, arm or command that checked.
     pub(crate) by: String,
     /// The work held; `None`: nobody could tell.
     pub(crate) passed: Option<bool>,
-    /// What was found, in a few lines.
+    /// The evidence that was found, in a few lines.
     pub(crate) evidence: String,
 }
 
@@ -50,12 +50,12 @@ impl Finding {
     }
 }
 
-/// How work is looked at.
+/// The way in which work is checked.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Look {
-    /// Not at all.
+    /// The work is not checked at all.
     No,
-    /// What the turn has shown says it.
+    /// The turn itself has already shown the result.
     Seen(Finding),
     /// The project's checks run, in this order.
     Prove(Vec<String>),
@@ -64,7 +64,7 @@ pub(crate) enum Look {
 }
 
 impl RoutePlan {
-    /// How the work of the turn is looked at, which would end like this.
+    /// Decides how the work of the turn is checked if the turn ends with this outcome.
     pub(crate) fn look(&self, outcome: &Outcome, options: &RoutingOptions) -> Look {
         match outcome {
             Outcome::Stuck { what } => {
@@ -95,14 +95,14 @@ impl RoutePlan {
     }
 }
 
-/// What one of the project's checks shows.
+/// The result of running one of the project's checks.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Proven {
     /// This command found no problem.
     Right,
-    /// It does not.
+    /// This command found a problem.
     Wrong(Finding),
-    /// Nothing, and why.
+    /// The command proved nothing, for the given reason.
     Nothing(String),
 }
 

@@ -21,36 +21,36 @@ const FORM: u32 = 1;
 /// Sights that wait to be shared; beyond, the earliest are kept to oneself.
 const MOST_NEWS: usize = 256;
 
-/// What a call showed of an arm.
+/// An observation of an arm during a call.
 #[derive(Clone, Debug)]
 pub(super) struct Sight {
     pub(super) arm: ModelRef,
-    /// Where it was called.
+    /// The host at which the arm was called.
     pub(super) host: String,
-    /// When, in milliseconds since 1970.
+    /// The time of the call, in milliseconds since 1970.
     pub(super) at_ms: i64,
     pub(super) seen: Seen,
 }
 
-/// See [`Sight`].
+/// The event that a [`Sight`] reports.
 #[derive(Clone, Debug)]
 pub(super) enum Seen {
-    /// It failed.
+    /// The call failed with this error.
     Failed(ProviderError),
-    /// It answered.
+    /// The arm answered the call.
     Worked {
         /// Until the first token, and until the last.
         took: [Duration; 2],
-        /// Tokens written.
+        /// The number of tokens that the arm wrote.
         tokens: u64,
-        /// It was tried while something was known against it.
+        /// True if the arm was tried although something was known against it.
         was_trial: bool,
     },
-    /// Its provider reported limits.
+    /// The limits that the arm's provider reported.
     Limits(Vec<pool::ReportedLimit>),
 }
 
-/// How the arms are: who rests, which limits were told of, how fast they answer.
+/// The state of the arms: which of them rest, which limits their providers reported, and how fast they answer.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Vitals {
@@ -61,7 +61,7 @@ pub(super) struct Vitals {
 }
 
 impl Vitals {
-    /// What a text says, as far as it still holds.
+    /// Parses the stored text and drops what no longer holds.
     fn read(text: Option<&str>, now_ms: i64) -> Self {
         let read: Option<Self> = text.and_then(|text| gnoma_core::json::from_str(text).ok());
         let mut vitals = read.filter(|vitals| vitals.form == FORM).unwrap_or_default();
@@ -98,7 +98,7 @@ impl Vitals {
     }
 }
 
-/// What this process knows, and what of it the others do not know yet.
+/// The state that this process knows, and the part of it that other processes do not know yet.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     pub(super) vitals: Vitals,
@@ -119,7 +119,7 @@ impl Watch {
         }
     }
 
-    /// Whether there is anything that others do not know yet.
+    /// Reports whether there is anything that other processes do not know yet.
     pub(super) fn has_news(&self) -> bool {
         !self.news.is_empty()
     }

@@ -20,7 +20,7 @@ use crate::turn::{Input, StepCommand};
 
 /// Points that may be told beside the conversation at once; more are not told.
 pub(super) const MAX_BESIDE: usize = 32;
-/// How long the end of a session waits for its extensions.
+/// The time for which the end of a session waits for its extensions.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
 impl Session {
@@ -77,7 +77,7 @@ impl Session {
         });
     }
 
-    /// It is ready.
+    /// Adds the prepared prompt to the inbox, once its preparation is complete.
     pub(super) fn is_prepared(&mut self, mut prepared: Box<Prepared>) {
         if let Some(model) = prepared.model.take()
             && !self.router.pin_turn(&model)
@@ -175,7 +175,7 @@ impl Session {
     }
 }
 
-/// Who looks at a call before it is judged.
+/// The extensions that look at a call before it is judged.
 pub(super) struct Before {
     pub(super) hooks: Option<Arc<dyn Lifecycle>>,
     pub(super) asked: Option<Arc<dyn Lifecycle>>,
@@ -203,7 +203,7 @@ impl Before {
     }
 }
 
-/// Who looks at a call after it has run.
+/// The extensions that look at a call after it has run.
 pub(super) struct After {
     pub(super) lifecycle: Arc<dyn Lifecycle>,
     pub(super) mode: PermissionMode,
@@ -213,7 +213,8 @@ pub(super) struct After {
 }
 
 impl After {
-    /// What the model reads of the call, and why the turn ends after it, if it does.
+    /// Returns the outcome of the call as the model reads it, and the reason why the turn ends after it, if it
+    /// does.
     pub(super) async fn said(
         self,
         outcome: ToolOutcome,
@@ -251,7 +252,7 @@ fn with(mut outcome: ToolOutcome, instead: Option<String>, more: Vec<String>) ->
 }
 
 impl Session {
-    /// Who looks at calls before they are judged, where somebody does.
+    /// Returns the extensions that look at calls before they are judged, if there are any.
     pub(super) fn before_calls(&self) -> Option<Before> {
         let hooks = self.added.listening(PointKind::BeforeTool);
         let asked = self.added.listening(PointKind::PermissionAsked);
@@ -259,7 +260,7 @@ impl Session {
         (hooks.is_some() || asked.is_some()).then_some(Before { hooks, asked, mode, port })
     }
 
-    /// Who looks at a call after it has run, where somebody does.
+    /// Returns the extensions that look at a call after it has run, if there are any.
     pub(super) fn after_call(&self, call: &ToolCall) -> Option<After> {
         let either = |kind| self.added.listening(kind);
         let lifecycle = either(PointKind::AfterTool).or_else(|| either(PointKind::ToolFailed))?;

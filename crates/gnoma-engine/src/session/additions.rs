@@ -12,11 +12,11 @@ use tokio::{sync::oneshot, task::JoinSet};
 
 use crate::turn::Stops;
 
-/// What people added, and what is under way for it.
+/// The extensions that people added, and their running work.
 #[derive(Default)]
 pub(super) struct Additions {
     pub(super) lifecycle: Option<Arc<dyn Lifecycle>>,
-    /// What was said as the session began.
+    /// The answer of the extensions to the start of the session.
     pub(super) started: Option<oneshot::Receiver<PointAnswer>>,
     /// Points that run beside the conversation. Dropping it stops them.
     pub(super) beside: JoinSet<()>,
@@ -38,7 +38,7 @@ impl Additions {
         }
     }
 
-    /// Where the turn machine stops for them.
+    /// Returns the points at which the turn machine stops for the extensions.
     pub(super) fn stops(&self) -> Stops {
         let listens = |kind| self.listening(kind).is_some();
         Stops {
@@ -48,12 +48,12 @@ impl Additions {
         }
     }
 
-    /// Who has something to say at such a point.
+    /// Returns the extensions if they listen at this kind of point.
     pub(super) fn listening(&self, kind: PointKind) -> Option<Arc<dyn Lifecycle>> {
         self.lifecycle.clone().filter(|lifecycle| lifecycle.listens(kind))
     }
 
-    /// What stays besides a summary of the conversation, but for what `stays` holds anyway.
+    /// Returns the texts that stay besides a summary of the conversation, except those that `stays` already holds.
     pub(super) fn kept(&self, stays: &[Arc<Message>]) -> Vec<String> {
         let mut texts = self.lifecycle.as_ref().map(|all| all.kept()).unwrap_or_default();
         let holds = |text: &str| {
@@ -73,7 +73,7 @@ impl Additions {
     }
 }
 
-/// Whether a message holds a text.
+/// Reports whether a message contains a text.
 fn says(message: &Message, text: &str) -> bool {
     message.content().iter().any(|content| match content {
         Content::Text(said) => said.text.contains(text),

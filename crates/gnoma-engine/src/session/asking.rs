@@ -104,7 +104,7 @@ impl Session {
         Ok(())
     }
 
-    /// What is shown of a question of a session that was started by a call which is over.
+    /// Builds the call that is shown for a question of a child session whose starting call is over.
     fn of_child(&self, question: &Question) -> Option<ToolCall> {
         let from = question.from.as_deref()?;
         let starter = self.tools.of_kind(Tier::Full, ToolKind::StartsSessions)?;
@@ -158,7 +158,7 @@ impl Session {
         self.emit(Event::PermissionDecided { call, allowed, reason: reason.to_owned() }).await
     }
 
-    /// What the turn and the session may still spend, as far as their own caps tell.
+    /// Returns the amount that the turn and the session may still spend, as far as their own caps tell.
     pub(super) fn budget(&self) -> Budget {
         let [turn_micro_usd, session_micro_usd] = self.left();
         Budget { turn_micro_usd, session_micro_usd }

@@ -33,7 +33,7 @@ const READ_PATIENCE: Duration = Duration::from_secs(5);
 /// Most bytes of what a result is named by.
 const MAX_NAME_BYTES: usize = 80;
 
-/// What stays readable of a past.
+/// The parts of a past that stay readable beside its summary.
 pub(super) struct KeptBeside {
     results: Vec<Aside>,
     store: Option<(Arc<LargeResults>, String)>,
@@ -47,7 +47,7 @@ pub(super) struct KeptBeside {
 struct Aside {
     name: String,
     text: String,
-    /// Where it is already.
+    /// The id of the result in the result store, if it is already there.
     id: Option<String>,
 }
 
@@ -60,7 +60,7 @@ struct ReadAgain {
 }
 
 impl Session {
-    /// What of a past stays readable: nothing where its oldest messages are just left out.
+    /// Returns the parts of a past that stay readable: nothing if its oldest messages are simply left out.
     pub(super) fn kept_beside(
         &self,
         past: &[Arc<Message>],

@@ -98,7 +98,7 @@ impl Session {
         }
     }
 
-    /// Something of the answer has come, or the call has failed.
+    /// Handles an event of the model's answer, or the failure of the call.
     pub(super) async fn heard(
         &mut self,
         event: Result<StreamEvent, ProviderError>,
@@ -299,7 +299,8 @@ impl Session {
         self.prompts.gauge.with_cache(|cache| cache.sent(sent, message_at));
     }
 
-    /// When the silence of the model has to be looked at; `None` where nobody is waited for.
+    /// Returns the time at which the silence of the model has to be checked; `None` if no model is being waited
+    /// for.
     pub(super) fn silent_until(&self) -> Option<Instant> {
         self.stream.as_ref()?;
         Some(self.spending.call.as_ref()?.silence.as_ref()?.until())
@@ -329,7 +330,7 @@ impl Session {
     }
 }
 
-/// Whether it may load its model first: a server on this machine, whatever its name.
+/// Reports whether the arm's server may have to load its model first: a server on this machine, whatever its name.
 fn is_own_server(arm: &Arm) -> bool {
     arm.local || arm.stays_here
 }
@@ -338,7 +339,7 @@ fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Whether an answer is longer or over after it: empty pieces could continue forever.
+/// Reports whether an event makes the answer longer or ends it: empty pieces could continue forever.
 fn says_something(event: &StreamEvent) -> bool {
     match event {
         StreamEvent::TextDelta { text, .. } | StreamEvent::ThinkingDelta { text, .. } => {

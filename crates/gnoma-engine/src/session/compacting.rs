@@ -118,14 +118,14 @@ impl Session {
     }
 }
 
-/// What it takes to tell a past in fewer words.
+/// The inputs for summarizing a past.
 struct Telling {
-    /// Who is asked; nobody where the past is just left out.
+    /// The arms that are asked for the summary; none if the past is simply left out.
     tellers: Vec<Arm>,
     past: Past,
     kept: KeptBeside,
     account: Account,
-    /// Who has a say before it.
+    /// The extensions that are asked before the summary is made.
     before: Option<Arc<dyn Lifecycle>>,
     mode: PermissionMode,
     is_asked: bool,

@@ -12,7 +12,7 @@ use super::{
 use crate::context::{Counter, fullness};
 
 impl Session {
-    /// Who answers, or will probably.
+    /// Returns the model that answers, or probably will.
     pub(super) fn answering(&self) -> Option<ModelRef> {
         let plan = self.router.plan.as_ref().map(|plan| plan.arm.name());
         let before = || self.turn.history().iter().rev().find_map(|it| it.origin().cloned());
@@ -25,7 +25,7 @@ impl Session {
         self.spending.tracker.tokens(self.turn.history(), &counter)
     }
 
-    /// How full the window of the arm in charge is.
+    /// Returns how full the window of the current arm is.
     pub(super) fn context(&mut self) -> ContextUse {
         let tokens = self.context_tokens();
         let window = match &self.router.plan {
@@ -49,7 +49,7 @@ impl Session {
         self.tell(Event::Context(context)).await
     }
 
-    /// What precedes the conversation in requests to the current arm.
+    /// Tells the token tracker what precedes the conversation in requests to the current arm.
     pub(super) fn prefix_known(&mut self) {
         let Some(plan) = &self.router.plan else { return };
         let tier = plan.arm.tier();

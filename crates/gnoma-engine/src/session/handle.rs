@@ -20,11 +20,11 @@ use crate::{
     routing::Routes, shape::Shape, turn::Limits,
 };
 
-/// What a session is made of.
+/// The parts from which a session is built.
 pub struct Options {
     /// Names the session in events and files.
     pub id: String,
-    /// Where it works.
+    /// The place where the session works.
     pub place: GatePlace,
     /// The tools, in the order they are offered.
     pub tools: Vec<Arc<dyn Tool>>,
@@ -32,9 +32,9 @@ pub struct Options {
     pub routes: Arc<Routes>,
     /// System prompt for an arm that gets the tools of that tier.
     pub system: Box<dyn Fn(Tier) -> String + Send + Sync>,
-    /// How much is asked before tools run.
+    /// The mode that says how much is asked before tools run.
     pub mode: PermissionMode,
-    /// Exceptions from it.
+    /// The exceptions from that mode.
     pub permissions: Permissions,
     /// Keeps secrets from models; the arms' providers use the same firewall.
     pub firewall: Arc<Firewall>,
@@ -44,36 +44,37 @@ pub struct Options {
     pub limits: Limits,
     /// The form that answers must have; `None` for words.
     pub shape: Option<Shape>,
-    /// How much models think; `None` leaves it to the settings of each.
+    /// The amount that models think; `None` leaves it to the settings of each.
     pub thinking: Option<ThinkingMode>,
-    /// Conversation to continue.
+    /// The conversation that the session continues; empty for a new one.
     pub history: Vec<Arc<Message>>,
     /// The size of that history, if its provider reported it.
     pub measured: Option<Measured>,
-    /// What of it outlives the session.
+    /// The stores for what outlives the session.
     pub keeping: Keeping,
     /// Whose money it spends, where another session started it (see [`Scope::child`]); `None`: its
     /// own, counted by `id`.
     pub scope: Option<Scope>,
-    /// What the session that started it may do, where another one did: it may no more.
+    /// The rights of the session that started this one, if another did; this session may do no more than that one.
     pub above: Option<Rights>,
     /// Shows what its model is sent.
     pub gauge: Arc<Gauge>,
-    /// Who can start other sessions for its tools.
+    /// The spawner that starts other sessions for the tools of this session.
     pub spawner: Option<Arc<dyn Spawner>>,
     /// The spans of calls, if there is telemetry.
     pub spans: Option<Arc<dyn CallSpans>>,
-    /// What people added: hooks, commands, skills.
+    /// The extensions that people added: hooks, commands, skills.
     pub lifecycle: Option<Arc<dyn Lifecycle>>,
     /// The tools, by name or rule, that its calls may use; `None` means all that it has.
     pub held_to: Option<Arc<[String]>>,
     /// The tools, by name or by a glob of names, that its calls never use.
     pub forbidden: Arc<[String]>,
-    /// When the files are there that it works with, where that is not at once: no call is judged before.
+    /// The signal that the files with which the session works are there, if they are not there at once. No call is
+    /// judged before it.
     pub ready: Option<FilesReady>,
 }
 
-/// Whether files are there; an error says why they never will be.
+/// A signal that says whether files are there; an error says why they never will be.
 pub type FilesReady = watch::Receiver<Option<Result<(), String>>>;
 
 impl fmt::Debug for Options {
@@ -82,7 +83,7 @@ impl fmt::Debug for Options {
     }
 }
 
-/// What comes in by a [`Handle`].
+/// An order that comes in through a [`Handle`].
 pub(super) enum Order {
     Command(Command),
     Tools(Vec<Arc<dyn Tool>>),
@@ -154,7 +155,7 @@ impl Handle {
         self.has_checks.then(|| Prover(self.orders.downgrade()))
     }
 
-    /// What the session may do, for the sessions that it starts.
+    /// Returns the rights of the session, for the sessions that it starts.
     #[must_use]
     pub fn rights(&self) -> Rights {
         self.rights.clone()

@@ -231,11 +231,11 @@ async fn decided(before: Before, deciding: Deciding, mut call: ToolCall) -> Deci
     Decision { said, ..decision }
 }
 
-/// What hooks said before a call.
+/// The answers of hooks before a call.
 #[derive(Default)]
 struct HookAnswers {
     said: Said,
-    /// Why a person has to be asked.
+    /// The reason why a person has to be asked.
     ask: Option<String>,
 }
 
@@ -269,7 +269,7 @@ impl HookAnswers {
         Ok(deciding.both_off_loop(call, started, self.ask.clone()).await)
     }
 
-    /// What a call starts, as hooks want it.
+    /// Returns the call that a call starts, as hooks have amended it.
     async fn hear_started(
         &mut self,
         before: &Before,

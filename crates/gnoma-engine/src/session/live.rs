@@ -44,13 +44,13 @@ enum Woke {
     Requested(ToolRequest),
     /// A running call shows something.
     Progress(Progress),
-    /// What the turn waited for has arrived.
+    /// The result that the turn waited for has arrived.
     Awaited(Awaited),
     /// The model's stream gave something.
     Model(Result<StreamEvent, ProviderError>),
     /// A wait is over.
     Timer,
-    /// Nothing of the answer has arrived for a long time.
+    /// The model has sent nothing of its answer for a long time.
     Silence,
 }
 
@@ -124,7 +124,7 @@ impl Session {
         }
     }
 
-    /// Acts.
+    /// Acts on the event that woke the session.
     async fn handle(&mut self, woke: Woke) -> Result<(), Gone> {
         match woke {
             Woke::Order(Some(Order::Command(command))) => self.command(command).await,
@@ -343,7 +343,7 @@ fn ends_turn(effect: &Effect) -> bool {
     matches!(effect, Effect::Emit(Event::TurnEnded { .. }))
 }
 
-/// What is wanted next. After the end: never.
+/// Waits for the next order. After the end of the session it never returns.
 async fn ordered(orders: &mut Option<mpsc::Receiver<Order>>) -> Option<Order> {
     match orders {
         None => std::future::pending().await,
@@ -351,7 +351,7 @@ async fn ordered(orders: &mut Option<mpsc::Receiver<Order>>) -> Option<Order> {
     }
 }
 
-/// What is waited for. Where it is nothing: never. Safe to drop.
+/// Waits for the result that the turn waits for. If it waits for nothing, this never returns. Safe to drop.
 async fn replied(waiting: &mut Option<BoxFuture<'static, Awaited>>) -> Awaited {
     match waiting {
         None => std::future::pending().await,

@@ -14,7 +14,7 @@ use tokio::{
 
 use super::pending::{PendingRequests, ToolRequest};
 
-/// What was answered, or why nothing.
+/// The answer to a side question, or the reason why there is none.
 pub(super) type SideAnswer = Result<String, String>;
 
 /// The way from what was added to its session.

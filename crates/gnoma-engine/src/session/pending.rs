@@ -34,7 +34,7 @@ const MAX_REQUESTS: usize = 32;
 pub(super) const MAX_QUESTIONS: usize = 64;
 const NOBODY: &str = "the session is over";
 
-/// What a tool wants of its session.
+/// A request by a tool to its session.
 pub(super) enum ToolRequest {
     Ask {
         call: CallId,
@@ -45,13 +45,13 @@ pub(super) enum ToolRequest {
         call: CallId,
         event: ToolEvent,
     },
-    /// Something for the model, when it is asked next.
+    /// A text for the model, delivered when it is asked next.
     Deliver(String),
-    /// Nobody waits for the answer to a question any more.
+    /// A question whose answer is no longer awaited.
     TakeBack(CallId),
-    /// What people added wants to ask a model.
+    /// A question that an extension wants to ask a model.
     AskModel(SideQuestion, oneshot::Sender<Result<String, String>>),
-    /// What that took.
+    /// The usage of such a question.
     Paid(Vec<Share>),
 }
 
@@ -59,7 +59,7 @@ pub(super) enum ToolRequest {
 pub(super) struct OpenQuestion {
     pub(super) call: CallId,
     pub(super) answer: oneshot::Sender<PermissionAnswer>,
-    /// It is answered with words, not with yes or no.
+    /// True if the question is answered with words, not with yes or no.
     pub(super) wants_words: bool,
     /// The question, if it does not end with the turn because its session continues.
     pub(super) goes_on: Option<Event>,
@@ -82,7 +82,7 @@ struct Port {
     scope: Arc<Scope>,
 }
 
-/// Who starts sessions for tools, and who has a say at it.
+/// The spawner that starts sessions for tools, and the extensions that are asked about it.
 #[derive(Clone)]
 pub(super) struct Starts {
     pub(super) spawner: Option<Arc<dyn Spawner>>,
@@ -144,9 +144,9 @@ impl Starts {
 
 /// Reports the end of a session, even if its waiter is gone first.
 struct ChildEnding {
-    /// Who is to hear of it; `None` once they have.
+    /// The extensions that are told about the end; `None` once they have been told.
     heard: Option<(Arc<dyn Lifecycle>, Rights)>,
-    /// Its id, and what it is called.
+    /// The id and the name of the child session.
     child: (String, String),
     port: Arc<dyn ToolSession>,
     telling: Arc<Mutex<JoinSet<()>>>,
@@ -251,12 +251,12 @@ impl PendingRequests {
         .await
     }
 
-    /// Where requests go in.
+    /// Returns the sending end of the channel for requests.
     pub(super) fn inlet(&self) -> mpsc::Sender<ToolRequest> {
         self.requests.0.clone()
     }
 
-    /// Who starts sessions, and on whose behalf outside of any call.
+    /// Returns the spawner that starts sessions, and the parent on whose behalf it starts them outside of any call.
     pub(super) fn starter(&self) -> Option<(Arc<dyn Spawner>, Parent)> {
         let Port { starts, scope, .. } = &*self.port;
         let (session, turn) = (scope.session().to_owned(), scope.turn().to_owned());
@@ -276,7 +276,7 @@ impl PendingRequests {
         starts.spans.as_ref()?.traceparent(scope.session(), call)
     }
 
-    /// What tools of the turn are given.
+    /// Returns the session port that tools of the turn are given.
     pub(super) fn port(&self) -> Arc<dyn ToolSession> {
         Arc::clone(&self.port) as Arc<dyn ToolSession>
     }

@@ -91,7 +91,7 @@ impl Session {
         self.inbox.push_back(Input::Reserved(room));
     }
 
-    /// Whether too little room is left in the window of the arm in charge.
+    /// Reports whether too little room is left in the window of the current arm.
     fn is_filled(&mut self) -> bool {
         self.context().fullness == Fullness::Critical
     }

@@ -47,12 +47,13 @@ pub(super) async fn reserved(
 /// The room, and how many tokens the answer may have if it had to be shortened for it.
 pub(super) struct Found {
     pub(super) reserved: Reserved,
-    /// What was asked for at first.
+    /// The amount that was asked for at first.
     pub(super) need: Amount,
     pub(super) answer_tokens: Option<u64>,
 }
 
-/// Where money has no room for the call as it is expected to be, reserves it with a shorter answer.
+/// Reserves room for the call with a shorter answer if the money does not suffice for the call as it is expected to
+/// be.
 pub(super) async fn shortened(
     routes: &Routes,
     ledger: &dyn Ledger,
@@ -83,7 +84,7 @@ pub(super) async fn settled(calls: Vec<CancellationToken>) {
     }
 }
 
-/// How long to wait for room, where the window rolls.
+/// Returns the time to wait for room; `None` if the window of the limit does not roll.
 fn wait(full: &Full, now_ms: i64) -> Option<Duration> {
     match full.limit.window {
         Window::Rolling { .. } => {

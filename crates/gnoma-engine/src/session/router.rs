@@ -23,7 +23,7 @@ use crate::{
     },
 };
 
-/// Who is asked by name.
+/// The arm that a person has chosen by name, if any.
 pub(super) enum Pin {
     AsConfigured,
     /// The router chooses, whatever is configured.
@@ -33,27 +33,28 @@ pub(super) enum Pin {
 
 pub(super) struct Router {
     pub(super) routes: Arc<Routes>,
-    /// How much models think.
+    /// The amount that models think.
     pub(super) thinking: Thinking,
     /// Of the turn under way.
     pub(super) plan: Option<RoutePlan>,
     /// Of the last turn, until it is clear what the person thinks of it.
     pub(super) last: Option<RoutePlan>,
-    /// Whether the person said that its work was right; the last word counts.
+    /// True if the person said that the work of the last turn was right, false if wrong; the last word counts.
     pub(super) rating: Option<bool>,
     /// Session and turn, as their spending is counted.
     pub(super) scope: Arc<Scope>,
     pub(super) turns: u64,
-    /// When this process took the session up, in milliseconds since 1970: it numbers its own turns.
+    /// The time when this process took the session up, in milliseconds since 1970. A process numbers only its own
+    /// turns.
     began_ms: i64,
     pub(super) pin: Pin,
     /// The arm that the turn under way asks, where what was said wants one.
     pub(super) turn_pin: Option<ModelRef>,
     /// Prompts that may be warm.
     pub(super) warm: HashMap<ModelRef, Warm>,
-    /// How much of each limit is used.
+    /// The levels that say how much of each limit is used.
     pub(super) levels: Vec<Level>,
-    /// What rules about files ask for.
+    /// The state of what rules about files ask for.
     pub(super) concern: Concern,
     /// Messages of the history that were looked at for it.
     pub(super) looked_at: usize,
@@ -170,12 +171,13 @@ impl Router {
         ChoiceContext { pin: self.pinned().filter(|_| plan.is_pinned), ..self.choice_context() }
     }
 
-    /// Whether the arm in charge only looks yet: ways to go are compared before anything is changed.
+    /// Reports whether the current arm only looks yet: several approaches are compared before anything is changed.
     pub(super) fn is_looking(&self) -> bool {
         self.plan.as_ref().is_some_and(|plan| plan.is_looking)
     }
 
-    /// Why the arm of the turn must not be sent the conversation as it is now, by the user's rules.
+    /// Returns the reason why, by the user's rules, the arm of the turn must not be sent the conversation as it is
+    /// now.
     pub(super) fn kept_from(&self) -> Option<ProviderError> {
         let plan = self.plan.as_ref().filter(|_| self.concern.is_asked_for())?;
         let arm = plan.arm.name();

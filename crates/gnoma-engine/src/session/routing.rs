@@ -114,7 +114,7 @@ impl Session {
         self.tell_costs(shares).await
     }
 
-    /// What the person asks for.
+    /// Returns the task that the person asks for.
     pub(super) fn task(&mut self) -> Task {
         let context_tokens = self.context_tokens();
         let history = self.turn.history();

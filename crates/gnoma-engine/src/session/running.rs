@@ -43,7 +43,7 @@ impl Session {
         .await
     }
 
-    /// What a call has shown about the work.
+    /// Records what a call has shown about the work.
     fn observe(&mut self, outcome: &ToolOutcome) {
         let Some(plan) = &mut self.router.plan else { return };
         match outcome {
@@ -117,7 +117,7 @@ impl Session {
     }
 }
 
-/// How files are kept before a call.
+/// The checkpoint of files to save before a call.
 struct KeepBefore {
     files: Arc<Files>,
     label: String,
@@ -131,13 +131,13 @@ struct Run {
     call: ToolCall,
     cx: ToolCx,
     keep_before: Option<KeepBefore>,
-    /// Where a large result goes, and the tool that reads it back.
+    /// The store for a large result, and the tool that reads it back.
     large_results: Option<(Arc<LargeResults>, Arc<ToolSpec>)>,
     /// Hides what its tool says of the secrets that it was handed.
     hides: Option<Arc<Firewall>>,
     /// Learns the secrets in the arguments of other programs before the call shows them.
     learns: Option<Arc<Firewall>>,
-    /// Who has something to say once it has run.
+    /// The extensions that are asked once the call has run.
     after: Option<After>,
     is_check: bool,
 }
@@ -217,7 +217,7 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// What the sandbox seems to have stopped.
+/// Returns the access that the sandbox seems to have stopped.
 fn walled(outcome: &ToolOutcome) -> Option<&str> {
     match outcome {
         ToolOutcome::Failed(output) => output.report.as_ref()?.walled.as_deref(),

@@ -23,9 +23,9 @@ use crate::{
 
 /// Most tokens of an answer, thinking included.
 const MAX_ANSWER_TOKENS: u32 = 2_048;
-/// What one gets that looks at files first.
+/// The tools of a side model that looks at files before it answers.
 const LOOKING_TOOLS: [&str; 4] = ["fs.read", "fs.grep", "fs.glob", "fs.ls"];
-/// What it is called.
+/// The name of a side model that looks at files first.
 const LOOKING_NAME: &str = "hook";
 
 impl Session {
@@ -63,7 +63,8 @@ impl Session {
         }));
     }
 
-    /// Who may be asked beside the conversation, in their order, or why nobody.
+    /// Returns the arms that may be asked beside the conversation, in the order in which they are asked, or the
+    /// reason why none may.
     fn arms_beside(&mut self, wanted: Option<&str>) -> Result<Vec<Arm>, String> {
         self.look_for_paths();
         let (task, answering) = (self.task(), self.answering());

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 /// Silence after which a notice appears; the next follows after as long again, doubling.
 const FIRST_WORD: Duration = Duration::from_secs(15);
 
-/// How long a call has been silent, and how long it may be.
+/// The time that a call has been silent, and the time that it may be silent.
 pub(super) struct Silence {
     /// The last sign of an answer, or the call's beginning.
     since: Instant,
@@ -36,7 +36,7 @@ impl Silence {
         }
     }
 
-    /// Something has come.
+    /// Takes in an event of the answer and restarts the wait, unless the event brings nothing.
     pub(super) fn hear(&mut self, event: &StreamEvent) {
         if self.has_begun && says_nothing(event) {
             return;
@@ -45,7 +45,7 @@ impl Silence {
         *self = Self { has_begun: true, limit: within, ..Self::new(within, within) };
     }
 
-    /// When it has to be looked at.
+    /// Returns the time at which the silence has to be checked.
     pub(super) fn until(&self) -> Instant {
         self.since + self.next_word.min(self.limit)
     }
@@ -67,7 +67,7 @@ pub(super) struct Lasting {
     pub(super) has_begun: bool,
 }
 
-/// Whether an event brings nothing of an answer.
+/// Reports whether an event brings nothing of an answer.
 fn says_nothing(event: &StreamEvent) -> bool {
     match event {
         StreamEvent::TextDelta { text, .. }

@@ -20,28 +20,28 @@ use crate::{
 
 /// The call under way, and afterwards until it is paid.
 pub(super) struct Call {
-    /// Who is called: the plan may have moved on when the bill comes.
+    /// The arm that is called. The plan may have moved on to another when the bill comes.
     pub(super) arm: Arm,
     pub(super) since: Instant,
     pub(super) first: Option<Duration>,
-    /// When something of the answer came last, and how many empty pieces came since.
+    /// The time when a piece of the answer came last, and the number of empty pieces since.
     pub(super) heard: (Instant, usize),
-    /// What it takes.
+    /// The meter that counts what the call takes.
     pub(super) meter: Meter,
     /// Messages of the history that it was asked with.
     pub(super) messages: usize,
     /// Whose calls these really are, where several arms answer together.
     pub(super) shares: Option<Shares>,
-    /// It was answered to its end, or its failure is noted.
+    /// True if the call was answered to its end, or its failure is noted.
     pub(super) is_over: bool,
-    /// It was given up in the middle of its answer.
+    /// True if the call was abandoned in the middle of its answer.
     pub(super) is_dropped: bool,
-    /// How long nothing has come of it, where that is limited.
+    /// The silence of the call so far, if its silence is limited.
     pub(super) silence: Option<Silence>,
 }
 
 impl Call {
-    /// Something has come.
+    /// Takes in an event of the answer.
     pub(super) fn hear(&mut self, event: &StreamEvent) {
         if let Some(silence) = &mut self.silence {
             silence.hear(event);
@@ -49,7 +49,7 @@ impl Call {
     }
 }
 
-/// What a session spends.
+/// The spending of a session.
 pub(super) struct Spending {
     /// The call under way.
     pub(super) call: Option<Call>,
@@ -58,7 +58,7 @@ pub(super) struct Spending {
     /// Most tokens of its answer, where the room is small.
     pub(super) answer_tokens: Option<u32>,
     pub(super) session_micro_usd: u64,
-    /// How many tokens the conversation is.
+    /// The tracker that counts the tokens of the conversation.
     pub(super) tracker: Tracker,
     /// The last reported value.
     pub(super) told_context: Option<ContextUse>,
@@ -70,9 +70,9 @@ pub(super) struct Spending {
     /// Questions that nobody waited for to the end.
     pub(super) dropped: Dropped,
     pub(super) has_complained: bool,
-    /// It was said that a provider reports tokens that cannot be.
+    /// True if a notice has said that a provider reports impossible token numbers.
     pub(super) has_doubted: bool,
-    /// It was said that a cap cannot count calls whose price is not known.
+    /// True if a notice has said that a cap cannot count calls whose price is not known.
     pub(super) has_named_unpriced: bool,
 }
 
@@ -110,7 +110,7 @@ impl Spending {
     }
 }
 
-/// What is known of a conversation that is continued: `measured` is what its provider told of it.
+/// Returns a tracker for a conversation that is continued. `measured` is the size that its provider reported.
 pub(super) fn tracker(
     history: &[Arc<Message>],
     measured: Option<Measured>,
@@ -123,7 +123,7 @@ pub(super) fn tracker(
     Tracker::resumed(usage, history, messages, counter)
 }
 
-/// How a model counts, as far as that is known.
+/// Returns how a model counts tokens, as far as that is known.
 pub(super) fn counter(router: &Router, name: Option<&ModelRef>) -> Counter {
     let arm = name.and_then(|name| router.routes.arm(name));
     let unknown = || ModelRef { provider: String::new(), model: String::new() };

@@ -53,17 +53,17 @@ pub(super) struct Ended {
     pub(super) call: CallId,
     pub(super) outcome: ToolOutcome,
     pub(super) duration_ms: u64,
-    /// It was a check of the project.
+    /// True if the call was a check of the project.
     pub(super) is_check: bool,
     /// The turn ends after it: why.
     pub(super) stop: Option<String>,
 }
 
-/// What the turn waits for, beside the model and the tools. One thing at a time.
+/// The work that the turn waits for, beside the model and the tools. One thing at a time.
 pub(super) enum Awaited {
     /// The type of task, the usage of finding it out, and how much of each limit is used.
     Task(Task, Vec<Share>, Vec<Level>),
-    /// Whether there is room for the call.
+    /// The result of reserving room for the call.
     Room(Result<Found, StoreError>),
     /// The summary, and what it leaves out unseen, or why there is none; and the usage of making it.
     Summary(Result<(Retelling, Option<String>), NotCompacted>, Vec<Share>),
@@ -73,26 +73,26 @@ pub(super) enum Awaited {
     Reviewed(Reviewed),
     /// The person's message is prepared.
     Prepared(Box<Prepared>),
-    /// Whether the turn may end.
+    /// The answer of the extensions to the question whether the turn may end.
     Stopping(Box<PointAnswer>),
 }
 
-/// What a review found.
+/// The result of a review.
 pub(super) struct Reviewed {
     pub(super) finding: Finding,
-    /// What it took.
+    /// The usage of the review.
     pub(super) shares: Vec<Share>,
-    /// Who could not tell, and why.
+    /// The reviewers that could not tell, with the reasons.
     pub(super) failures: Vec<String>,
 }
 
-/// What precedes a conversation.
+/// The text and messages that precede a conversation in requests.
 pub(super) struct Prompts {
     make: Box<dyn Fn(Tier) -> String + Send + Sync>,
     made: HashMap<Tier, Arc<str>>,
     /// Kept, so that it is encoded once.
     example: Option<Vec<Arc<Message>>>,
-    /// What was sent last.
+    /// The last request that was sent.
     pub(super) gauge: Arc<Gauge>,
 }
 
@@ -113,11 +113,11 @@ impl Prompts {
     }
 }
 
-/// A session's task.
+/// The task that runs a session.
 pub struct Session {
     pub(super) turn: Turn,
     pub(super) tools: Toolset,
-    /// What running tools want.
+    /// The requests of running tools.
     pub(super) pending: PendingRequests,
     pub(super) cwd: Arc<PathBuf>,
     roots: Arc<[PathBuf]>,
@@ -221,7 +221,7 @@ impl Session {
         }
     }
 
-    /// What a call of a tool is given, but for what it may reach.
+    /// Returns the context that a tool call is given, without the access that it is granted.
     pub(super) fn tool_cx(&self) -> ToolCx {
         ToolCx {
             cwd: Arc::clone(&self.cwd),

@@ -46,7 +46,7 @@ impl Session {
         self.emit(Event::Notice { level, text }).await
     }
 
-    /// What the firewall did to requests, once per secret.
+    /// Reports to people what the firewall did to requests, once per secret.
     pub(super) async fn tell_notices(&mut self) -> Result<(), Gone> {
         for notice in self.firewall.take_notices() {
             self.notify(NoticeLevel::Warning, notice.to_string()).await?;

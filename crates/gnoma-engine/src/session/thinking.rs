@@ -16,10 +16,10 @@ const MEDIUM_PERCENT: u8 = 30;
 /// From this one on, it is worth a high one, and a model that can think.
 const HIGH_PERCENT: u8 = 60;
 
-/// How much models think in a session.
+/// The amount that models think in a session.
 #[derive(Debug, Default)]
 pub(super) struct Thinking {
-    /// What the person has said; `None` leaves it to the settings of each arm.
+    /// The mode that the person has chosen; `None` leaves it to the settings of each arm.
     pub(super) mode: Option<ThinkingMode>,
     /// Arms that cannot do it, which was said.
     told: HashSet<ModelRef>,
@@ -31,7 +31,7 @@ impl Thinking {
         self.told.clear();
     }
 
-    /// Whether the task needs a model that can think.
+    /// Reports whether the task needs a model that can think.
     pub(super) fn is_needed(&self, words: &str) -> bool {
         match self.mode {
             None | Some(ThinkingMode::Off) => false,
@@ -40,7 +40,7 @@ impl Thinking {
         }
     }
 
-    /// What an arm is asked for.
+    /// Returns the effort and the thinking mode that an arm is asked for.
     pub(super) fn of(
         &self,
         arm: &Arm,
@@ -62,7 +62,7 @@ impl Thinking {
         (Some(effort), Some(mode))
     }
 
-    /// What an arm cannot do of it, once for each.
+    /// Describes the part of the choice that an arm cannot follow, once for each arm.
     pub(super) fn cannot(&mut self, arm: &Arm) -> Option<String> {
         let name = arm.name();
         let text = match self.mode? {

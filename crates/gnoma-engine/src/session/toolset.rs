@@ -12,7 +12,7 @@ use gnoma_core::{
 
 use crate::turn::MayStart;
 
-/// What a small model is offered of a tool.
+/// Returns the form of a tool that a small model is offered, if there is one.
 fn lean_of(tool: &Arc<dyn Tool>, spec: &Arc<ToolSpec>) -> Option<Arc<ToolSpec>> {
     let less = || tool.lean_spec().cloned().map(Arc::new);
     if spec.tier == Tier::Lean && !spec.kind.is_of_agent() {
@@ -141,7 +141,7 @@ impl Toolset {
         MayStart(all.filter(reads).cloned().collect())
     }
 
-    /// Whether a call of the tool may do more than read.
+    /// Reports whether a call of the tool may do more than read.
     pub(super) fn may_write(&self, name: &str) -> bool {
         self.by_name.get(name).is_some_and(|tool| tool.spec().access != Access::Read)
     }

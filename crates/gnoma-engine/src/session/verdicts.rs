@@ -8,19 +8,19 @@ use tokio::task::JoinSet;
 use super::handle::FilesReady;
 use crate::{gate::Admitted, turn::Verdict};
 
-/// What was decided about a call, and what was said before.
+/// The decision about a call, and what hooks said before it.
 pub(super) struct Decision {
     pub(super) verdict: Verdict,
     pub(super) admitted: Option<Admitted>,
     pub(super) said: Said,
 }
 
-/// What hooks said about a call before it was judged.
+/// The words of hooks about a call before it was judged.
 #[derive(Default)]
 pub(super) struct Said {
     /// The call with other arguments.
     pub(super) amended: Option<ToolCall>,
-    /// For the model.
+    /// Additional context for the model.
     pub(super) context: Vec<String>,
     /// The turn ends after it: why.
     pub(super) stop: Option<String>,
@@ -45,7 +45,8 @@ pub(super) struct Judged {
 }
 
 impl Judging {
-    /// Whether the files are there that calls may be about, or never will be and why; `None`: not yet.
+    /// Returns `Ok` if the files that calls may be about are there, and the reason if they never will be; `None`:
+    /// not yet.
     pub(super) fn files(&self) -> Option<Result<(), String>> {
         let Some(ready) = &self.ready else { return Some(Ok(())) };
         let gone = || Err("the files are not there".to_owned());

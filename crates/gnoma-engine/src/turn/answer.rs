@@ -11,7 +11,7 @@ use gnoma_core::{
 /// An answer of so few tokens has used up no output limit.
 const FEW_TOKENS: u64 = 16;
 
-/// What has come of an answer, and the ids that its calls will have in the history.
+/// The parts of an answer that have come so far, and the ids that its calls will have in the history.
 #[derive(Debug, Default)]
 pub(super) struct AnswerDraft {
     parts: Accumulator,
@@ -28,7 +28,7 @@ impl AnswerDraft {
         self.parts.has_content()
     }
 
-    /// Whether the answer says something, or has begun a call.
+    /// Reports whether the answer says something, or has begun a call.
     pub(super) fn has_words(&self) -> bool {
         self.parts.has_words()
     }
@@ -37,8 +37,8 @@ impl AnswerDraft {
         self.parts.has_call()
     }
 
-    /// Whether nothing but white space was written, and not because the output limit was spent on hidden reasoning: of an
-    /// answer that its length ended, that is a window without room.
+    /// Reports whether the answer contains nothing but white space although the output limit was not spent on
+    /// hidden reasoning. If such an answer was ended by its length, the window has no room.
     pub(super) fn is_without_room(&self) -> bool {
         let is_spent = |usage: Usage| usage.output > FEW_TOKENS;
         self.parts.is_blank() && !self.is_full() && !self.parts.usage().is_some_and(is_spent)

@@ -14,7 +14,7 @@ use crate::{prompt, repair};
 /// Most attempts at a call that is answered with nothing.
 const EMPTY_ATTEMPTS: u32 = 3;
 
-/// What a person can do where a prompt leaves no room for an answer.
+/// The advice to a person when a prompt leaves no room for an answer.
 const NO_ROOM: &str = "Start a new session, compact this one (/compact at its prompt), or use a model with a larger window.";
 
 impl Turn {
@@ -140,7 +140,7 @@ impl Turn {
         }
     }
 
-    /// Why an answer that has ended is none: nothing was written, and not because there was nothing to say.
+    /// Returns an error if an answer has ended although nothing was written, unless there was nothing to say.
     fn no_answer(
         &self,
         attempt: u32,

@@ -97,7 +97,7 @@ impl Turn {
         self.reserve(1, fx)
     }
 
-    /// What came up beside the conversation joins it.
+    /// Adds to the conversation what came up beside it.
     pub(super) fn tell_news(&mut self, fx: &mut Effects) {
         let news = mem::take(&mut self.added.news);
         if !news.is_empty() {

@@ -38,17 +38,17 @@ enum EntryState {
     Judging,
     Asked,
     Running,
-    /// It has run like this, for so long, unless a person lets it run again outside the sandbox.
+    /// The call has run with this outcome, for so long, unless a person lets it run again outside the sandbox.
     Settling(ToolOutcome, u64),
     Done(ToolResult),
 }
 
-/// What a person was asked about a call.
+/// A question to a person about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OpenQuestion {
-    /// Whether it may run.
+    /// The question whether the call may run.
     Run,
-    /// Whether it may run again outside the sandbox.
+    /// The question whether the call may run again outside the sandbox.
     RunOutside,
 }
 
@@ -59,13 +59,13 @@ const MAX_COMMAND_BYTES: usize = 64 << 10;
 struct BatchEntry {
     call: ToolCall,
     access: Access,
-    /// It runs a shell command.
+    /// True if the call runs a shell command.
     is_command: bool,
     state: EntryState,
 }
 
 impl BatchEntry {
-    /// Whether it is a command of which it is not proved that it only reads.
+    /// Reports whether the call is a command that is not proved to only read.
     fn changes_something(&self) -> bool {
         if !self.is_command {
             return false;
@@ -81,9 +81,10 @@ impl BatchEntry {
 /// The calls of one answer, or one of the project's checks.
 #[derive(Debug)]
 pub(super) struct Batch {
-    /// It is gnoma's own check: no model made it or reads its result.
+    /// True if the batch is a check by gnoma itself: no model made the call or reads its result.
     pub(super) is_check: bool,
-    /// It is the command of a task's step that a person stopped: the text above its output in the history.
+    /// The text above the output in the history, if the batch is the command of a task's step that a person
+    /// stopped.
     pub(super) stopped_step: Option<String>,
     entries: Vec<BatchEntry>,
     index: HashMap<CallId, usize>,
@@ -266,12 +267,12 @@ impl Batch {
         }
     }
 
-    /// Whether the call is being judged.
+    /// Reports whether the call is being judged.
     pub(super) fn is_judged(&self, id: &CallId) -> bool {
         matches!(self.state(id), Some(EntryState::Judging))
     }
 
-    /// What a person was asked about the call and has not answered.
+    /// Returns the question about the call that a person was asked and has not answered.
     pub(super) fn question(&self, id: &CallId) -> Option<OpenQuestion> {
         match self.state(id)? {
             EntryState::Asked => Some(OpenQuestion::Run),
@@ -283,7 +284,7 @@ impl Batch {
         }
     }
 
-    /// Whether the call runs.
+    /// Reports whether the call is running.
     pub(super) fn is_running(&self, id: &CallId) -> bool {
         matches!(self.state(id), Some(EntryState::Running))
     }
@@ -349,7 +350,7 @@ impl Batch {
         behind.map(|entry| (entry.call.clone(), why.clone())).collect()
     }
 
-    /// Whether every call has its result.
+    /// Reports whether every call has its result.
     pub(super) fn is_over(&self) -> bool {
         self.owed == 0
     }

@@ -28,7 +28,7 @@ const MAX_FAILURES: u32 = 3;
 const MAX_EDITED_BYTES: usize = 256 << 10;
 
 impl Turn {
-    /// Whether it may start by itself: once for each round.
+    /// Reports whether compaction may start by itself: once for each round.
     pub(super) fn may_compact(&self) -> bool {
         let may_truncate = self.limits.compaction != Strategy::Summarize;
         !self.has_compacted && (may_truncate || self.compaction_failures < MAX_FAILURES)
@@ -243,7 +243,7 @@ impl Turn {
         self.rest(fx)
     }
 
-    /// What a person asked for is over; what was said meanwhile is heard now.
+    /// Ends a compaction that a person asked for, and starts a turn with the messages that arrived in the meantime.
     fn rest(&mut self, fx: &mut Effects) -> Phase {
         self.enter(SessionState::Idle, fx);
         let mut waiting = mem::take(&mut self.queued).into_iter();

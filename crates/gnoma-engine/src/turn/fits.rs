@@ -6,7 +6,7 @@
 use gnoma_core::{RawJson, ToolCall, ToolSpec};
 use serde_json::{Map, Value};
 
-/// What is wrong with the arguments, for the model.
+/// Describes for the model what is wrong with the arguments.
 pub(super) fn misfit(spec: &ToolSpec, call: &ToolCall) -> Option<String> {
     let schema: Value = spec.parameters.read().ok()?;
     let arguments: Value = call.arguments.read().ok()?;
@@ -73,7 +73,7 @@ fn rename(schema: &Value, arguments: &mut Map<String, Value>) -> bool {
     is_renamed
 }
 
-/// What a text means where no text is wanted.
+/// Returns the value that a text means if the schema wants a value other than text.
 fn meant(property: &Value, text: &str) -> Option<Value> {
     let wanted = property.get("type")?.as_str()?;
     let text = text.trim();

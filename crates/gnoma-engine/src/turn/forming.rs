@@ -24,7 +24,7 @@ impl Turn {
         self
     }
 
-    /// Whether answers must have a form.
+    /// Reports whether answers must have a form.
     pub(crate) fn has_shape(&self) -> bool {
         self.answers.shaping.is_some()
     }
@@ -35,12 +35,12 @@ impl Turn {
         Some(AnswerFormat { schema: Arc::clone(&shaping.shape.text), stage: shaping.stage()? })
     }
 
-    /// Whether only an answer in its form is wanted any more.
+    /// Reports whether the model may now give only an answer in its form.
     pub(crate) fn wants_shape(&self) -> bool {
         self.answers.shaping.as_ref().is_some_and(Shaping::is_due)
     }
 
-    /// What is wrong with the form of the answer that would end the turn.
+    /// Describes what is wrong with the form of the answer that would end the turn.
     pub(super) fn misfit(&mut self, stop: StopReason, text: &str) -> Option<String> {
         let shaping = self.answers.shaping.as_mut().filter(|_| !is_refusal(stop))?;
         shaping.take(text).err()
@@ -76,7 +76,7 @@ impl Turn {
         true
     }
 
-    /// How the turn really ends: it is complete only with an answer in its form.
+    /// Returns the real outcome of the turn: it is complete only with an answer in its form.
     pub(super) fn in_its_shape(&mut self, outcome: Outcome) -> (Outcome, Option<RawJson>) {
         let Some(shaping) = &mut self.answers.shaping else { return (outcome, None) };
         match outcome {

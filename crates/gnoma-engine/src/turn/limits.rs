@@ -48,14 +48,14 @@ pub struct Limits {
     pub local_first_byte: Duration,
     /// Longest time within an answer in which nothing of it comes.
     pub silence: Duration,
-    /// How long running tools get to stop by themselves.
+    /// The time that running tools get to stop by themselves.
     pub grace: Duration,
     /// Tool results of more tokens go into the result store, if there is one. Files of a few hundred lines are
     /// below the limit: a file that is read in order to work on it should not need a second call.
     pub result_tokens: usize,
-    /// How room is made in a window that is about to be full.
+    /// The way to make room in a window that is about to be full.
     pub compaction: Strategy,
-    /// Where the jitter of waits starts from.
+    /// The seed for the jitter of waits.
     pub seed: u64,
 }
 
@@ -80,8 +80,8 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// How long to wait before attempt `attempt + 1`; `None` if there is none. `waited` is how long earlier
-    /// attempts have waited, `is_begun` whether part of the answer had arrived.
+    /// Returns the time to wait before attempt `attempt + 1`; `None` if there is no such attempt. `waited` is the
+    /// time that earlier attempts have waited, and `is_begun` says whether part of the answer had arrived.
     ///
     /// The wait is what the provider asks for, a few times and then at least the following, or doubles with a jitter of a quarter either way, so that parallel
     /// sessions do not come back together.
@@ -108,7 +108,8 @@ impl Limits {
         (waited + wait <= self.patience).then_some(wait)
     }
 
-    /// What limits the attempts at a call that fails in this way. `waited` is how long all waits have taken.
+    /// Returns the limit on attempts at a call that fails in this way. `waited` is the time that all waits have
+    /// taken.
     pub(super) fn attempt_limit(
         &self,
         error: &ProviderError,

@@ -81,7 +81,7 @@ pub(crate) struct Turn {
     /// The session ends: nothing begins any more.
     is_closing: bool,
     history: Vec<Arc<Message>>,
-    /// What models are told instead of the beginning of the history.
+    /// The text that models receive in place of the beginning of the history.
     told: Told,
     queued: Vec<Message>,
     specs: HashMap<String, Arc<ToolSpec>>,
@@ -95,48 +95,48 @@ pub(crate) struct Turn {
     /// The round limit of this turn, all attempts at the task together; whoever speaks meanwhile adds to
     /// it.
     most_rounds: u32,
-    /// What happens to the work before the turn ends.
+    /// The steps that the work goes through before the turn ends.
     delivery: Delivery,
     /// Checks of the project that were judged in this turn.
     checks: u32,
     /// The conversation was compacted for this round.
     has_compacted: bool,
-    /// How often compacting failed in a row where nobody had asked for it.
+    /// The number of compactions in a row that failed without a person having asked for them.
     compaction_failures: u32,
     answers: Answers,
-    /// What the attempts at this call have waited.
+    /// The time that the attempts at this call have waited.
     waited: Duration,
     usage: Usage,
     watch: Watch,
     /// Corrections waiting for the next round.
     notes: Vec<String>,
-    /// What was repeated until only an answer is wanted any more.
+    /// The action that was repeated until only an answer is wanted any more.
     stuck: Option<String>,
     added: Added,
 }
 
-/// How the answers of a turn come to their end.
+/// The state of finishing the answers of a turn.
 #[derive(Debug, Default)]
 struct Answers {
-    /// How often one that the output limit cut off was continued.
+    /// The number of times that an answer was continued after the output limit cut it off.
     continuations: u32,
     /// The form that they must have.
     shaping: Option<Shaping>,
 }
 
-/// What people added to the session, as far as the machine knows of it.
+/// The extensions of the session, as far as the turn machine knows of them.
 #[derive(Debug, Default)]
 struct Added {
-    /// Where it stops for that.
+    /// The points at which the machine stops for the extensions.
     stops: Stops,
     may_start: MayStart,
     /// The turn ends after the calls of this answer: why.
     stop_after: Option<String>,
     /// The model was told to continue when it wanted to stop.
     is_kept_going: bool,
-    /// How often in a row, without a call in between.
+    /// The number of times in a row, without a call in between, that the model was told to continue.
     kept_going: u32,
-    /// What came up beside the conversation and the model was not told yet.
+    /// The news from beside the conversation that the model was not told yet.
     news: Vec<String>,
 }
 
@@ -222,8 +222,8 @@ impl Turn {
         &self.history
     }
 
-    /// What models are told of it: a summary if there is one, and what was said after what that
-    /// stands for.
+    /// Returns the conversation as models receive it: a summary if there is one, and the messages after those that
+    /// the summary replaces.
     pub(crate) fn conversation(&self) -> (Option<&Arc<Message>>, &[Arc<Message>]) {
         let rest = self.history.get(self.told.from..).unwrap_or_default();
         (self.told.summary.as_ref(), rest)
@@ -239,17 +239,17 @@ impl Turn {
         self.usage
     }
 
-    /// Whether nothing is under way.
+    /// Reports whether no turn or other work is in progress.
     pub(crate) fn is_idle(&self) -> bool {
         matches!(self.phase, Phase::Idle)
     }
 
-    /// Who has answered last.
+    /// Returns the model that has answered last.
     pub(crate) fn origin(&self) -> Option<&ModelRef> {
         self.origin.as_ref()
     }
 
-    /// Whether the call that was just wanted may ask for tools; otherwise an answer is wanted.
+    /// Reports whether the call that was just requested may ask for tools; otherwise an answer is wanted.
     pub(crate) fn may_use_tools(&self) -> bool {
         self.stuck.is_none() && !self.wants_shape()
     }
@@ -271,12 +271,12 @@ impl Turn {
         self.most_rounds = self.most_rounds.max(MAX_AGENT_ROUNDS);
     }
 
-    /// How the model handled its tools in the attempt that is under way or was the last.
+    /// Returns how the model handled its tools in the current or last attempt.
     pub(crate) fn handling(&self) -> Handling {
         self.watch.handling
     }
 
-    /// Whether another model call may be made in this turn.
+    /// Reports whether another model call may be made in this turn.
     pub(crate) fn has_rounds(&self) -> bool {
         self.rounds < self.most_rounds
     }
@@ -330,7 +330,7 @@ impl Turn {
         };
     }
 
-    /// What follows from the answer to an effect.
+    /// Handles the answer to an effect and returns the next phase.
     fn step(&mut self, phase: Phase, fact: Input, fx: &mut Effects) -> Phase {
         match (phase, fact) {
             (Phase::Routing, Input::Routed(routed)) => self.routed(routed, fx),
@@ -367,7 +367,7 @@ impl Turn {
         }
     }
 
-    /// What follows from a fact about what people added.
+    /// Handles a fact about extensions and returns the next phase.
     fn step_of_added(&mut self, phase: Phase, fact: Input, fx: &mut Effects) -> Phase {
         match (phase, fact) {
             (Phase::Preparing(preparing), Input::Prepared(prepared, shell))
@@ -397,7 +397,7 @@ impl Turn {
         }
     }
 
-    /// What follows from a fact about a call.
+    /// Handles a fact about a call and returns the next phase.
     fn step_of_call(&mut self, phase: Phase, fact: Input, fx: &mut Effects) -> Phase {
         match (phase, fact) {
             (Phase::Tools(mut batch), fact) => {

@@ -7,14 +7,14 @@ use std::{collections::HashMap, sync::Arc};
 
 use gnoma_core::ToolSpec;
 
-/// What some servers and models put before a name.
+/// Prefixes that some servers and models put before a tool name.
 const PREFIXES: [&str; 8] =
     ["functions", "function", "default_api", "tools", "tool", "mcp", "repo_browser", "container"];
 /// Signs between such a word and the name.
 const PREFIX_ENDS: [char; 3] = ['.', ':', '/'];
 /// The same, where the word may be a part of the name as well.
 const DOUBTFUL_END: char = '_';
-/// Where marks begin that some models leave in a name: `bash<|channel|>commentary`.
+/// The beginning of marks that some models leave in a name: `bash<|channel|>commentary`.
 const MARK: &str = "<|";
 /// Names that other programs give to tools, in small letters without signs, and what ours is called.
 const OTHER_NAMES: [(&str, &[&str]); 7] = [

@@ -15,7 +15,7 @@ pub(super) enum Phase {
     Routing,
     /// Room is made for a call.
     Reserving { attempt: u32 },
-    /// The model answers.
+    /// The model is being called and answers.
     Calling { attempt: u32, answer: AnswerDraft },
     /// A call failed; whether another arm continues is being decided.
     FailingOver { attempt: u32, answer: AnswerDraft, was_called: bool },
@@ -31,13 +31,13 @@ pub(super) enum Phase {
     Checking(Outcome),
     /// The project's checks run.
     Proving(Outcome, Proof),
-    /// Whether the turn may end so is asked.
+    /// The extensions are asked whether the turn may end with this outcome.
     AskingStop(Outcome),
     /// The turn is cancelled; running calls are given time to stop.
     Stopping(Batch),
 }
 
-/// Why the conversation is compacted.
+/// The reason why the conversation is compacted.
 #[derive(Debug)]
 pub(super) enum Cause {
     /// A person asked for it, between turns.

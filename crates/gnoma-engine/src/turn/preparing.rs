@@ -19,7 +19,7 @@ use super::{
 };
 use crate::prompt;
 
-/// How often in a row, without a call in between, a model that wants to stop is asked to continue.
+/// The number of times in a row, without a call in between, that a model which wants to stop is asked to continue.
 const MAX_KEPT_GOING: u32 = 8;
 
 impl Turn {
@@ -179,7 +179,7 @@ impl Turn {
         self.fill(preparing, of, fx)
     }
 
-    /// What a message calls has run, or was refused.
+    /// Inserts the output of a command that a message calls, once it has run or was refused.
     pub(super) fn filled(
         &mut self,
         mut preparing: Box<Preparing>,
@@ -211,7 +211,7 @@ impl Turn {
         Phase::AskingStop(outcome)
     }
 
-    /// Whether it may stop.
+    /// Decides by the answer of the extensions whether the turn may end.
     pub(super) fn stops(
         &mut self,
         outcome: Outcome,
@@ -255,7 +255,7 @@ struct NextCall {
     at: usize,
     tool: String,
     arguments: Value,
-    /// What stands before a result, and before the reason why there is none.
+    /// The text before a result, and the text before the reason why there is none.
     told: (String, String),
 }
 

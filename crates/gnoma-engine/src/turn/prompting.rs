@@ -9,12 +9,12 @@ use gnoma_core::{
 
 use super::batch::Batch;
 
-/// Where the machine stops for what people added.
+/// The points at which the machine stops for extensions.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Stops {
     /// All that a person says is prepared.
     pub(crate) prompts: bool,
-    /// What begins with a slash is prepared.
+    /// True if every message that begins with a slash is prepared.
     pub(crate) commands: bool,
     /// Somebody is asked before the model may stop.
     pub(crate) end: bool,
@@ -33,11 +33,11 @@ pub(super) struct Preparing {
     pub(super) is_answered: bool,
 }
 
-/// What a message is made of.
+/// The parts that a message is made of, while some are still commands.
 #[derive(Debug)]
 pub(super) struct Unfilled {
     pub(super) parts: Vec<PromptPart>,
-    /// What is called with the parts once they are words.
+    /// The call that is made with the parts once all of them are text.
     pub(super) call: Option<PromptCall>,
     pub(super) context: Vec<String>,
     pub(super) shell: String,
@@ -50,7 +50,7 @@ pub(super) struct Unfilled {
 pub(super) struct Filling {
     pub(super) of: Unfilled,
     pub(super) at: usize,
-    /// What stands before a result, and before the reason why there is none.
+    /// The text before a result, and the text before the reason why there is none.
     pub(super) told: (String, String),
     pub(super) batch: Batch,
 }

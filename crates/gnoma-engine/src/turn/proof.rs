@@ -11,9 +11,9 @@ use super::{batch::Batch, protocol::Checks};
 #[derive(Debug)]
 pub(super) struct Proof {
     pub(super) checks: Checks,
-    /// Which of them is judged, asked for or run.
+    /// The index of the check that is being judged, asked about or run.
     at: usize,
-    /// Its call.
+    /// The call of the current check.
     pub(super) batch: Batch,
 }
 

@@ -15,39 +15,39 @@ use crate::{
     routing::verify::Finding,
 };
 
-/// What is to be done with a call.
+/// The decision on what is done with a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It runs.
+    /// The call is allowed to run.
     Allow {
-        /// Which rule or mode says so.
+        /// The rule or mode that allows the call.
         reason: String,
     },
-    /// It does not run; the reason goes to the model.
+    /// The call does not run; the reason goes to the model.
     Deny {
-        /// Why not.
+        /// The reason why the call does not run.
         reason: String,
     },
-    /// It would fail as things are, and is not run.
+    /// The call would fail as things are, and is not run.
     Fail {
-        /// Why, for the model.
+        /// The reason for the model.
         text: String,
     },
-    /// A person decides.
+    /// A person decides about the call.
     Ask {
-        /// Why they must.
+        /// The reason why a person must decide.
         reason: String,
-        /// What the call would change, as a unified diff.
+        /// The change that the call would make, as a unified diff.
         preview: Option<String>,
         /// The rule that would answer for them from now on.
         always: Option<String>,
     },
 }
 
-/// What happens to the work of a turn before it is delivered.
+/// The steps that the work of a turn goes through before it is delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Delivery {
-    /// Nothing.
+    /// The work is delivered without any further step.
     #[default]
     Direct,
     /// The work is checked, and another arm continues if the check fails.
@@ -56,7 +56,7 @@ pub(crate) enum Delivery {
     Conferred,
 }
 
-/// Whether there is room for a call.
+/// The result of making room for a call.
 #[derive(Clone, Debug)]
 pub(crate) enum Room {
     /// There is room, and it is reserved.
@@ -69,14 +69,14 @@ pub(crate) enum Room {
     Denied(ProviderError),
 }
 
-/// What a check of the turn's work leads to.
+/// The consequence of a check of the turn's work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Checked {
     /// The work is delivered.
     Deliver,
     /// The turn continues with the findings, which the model receives.
     Again {
-        /// For the model.
+        /// The findings, as a note for the model.
         note: String,
     },
 }
@@ -92,7 +92,7 @@ pub(crate) struct Checks {
     pub(crate) else_review: bool,
 }
 
-/// Why the conversation was not compacted.
+/// The reason why the conversation was not compacted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NotCompacted {
     /// There is nothing to compact.
@@ -105,14 +105,14 @@ pub(crate) enum NotCompacted {
     Blocked(String),
 }
 
-/// What is wanted of a compaction.
+/// The parameters of a requested compaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wish {
-    /// What the summary should dwell on.
+    /// The topic that the summary should dwell on.
     pub(crate) focus: String,
     /// Also where little is won by it.
     pub(crate) whatever_it_wins: bool,
-    /// How.
+    /// The way to make room.
     pub(crate) strategy: Strategy,
     /// A person wants it.
     pub(crate) is_asked: bool,
@@ -123,7 +123,7 @@ pub(crate) struct Wish {
 pub(crate) struct StepCommand {
     /// The line above it in the conversation.
     pub(crate) line: String,
-    /// The command.
+    /// The shell command to run.
     pub(crate) command: String,
     /// Name of the tool that runs commands; empty if there is none.
     pub(crate) shell: String,
@@ -154,7 +154,7 @@ pub(crate) enum Input {
     Closed,
     /// The message is prepared; with it the tool that runs commands.
     Prepared(Box<Prepared>, String),
-    /// Whether the turn may end.
+    /// The answer of the extensions to the question whether the turn may end.
     MayStop(Box<PointAnswer>),
     /// A call runs with other arguments.
     Amended(ToolCall),
@@ -166,17 +166,17 @@ pub(crate) enum Input {
     StopAfter(String),
     /// An arm was chosen for the turn, or none can be asked.
     Routed(Result<Delivery, ProviderError>),
-    /// Whether there is room for the call.
+    /// The result of making room for a call.
     Reserved(Room),
     /// The model stream gave an event or failed.
     Model(Result<StreamEvent, ProviderError>),
     /// Another arm takes over from the one whose call failed.
     Moved {
-        /// Who is given up.
+        /// The arm that is given up.
         from: ModelRef,
         /// The arm that continues.
         to: ModelRef,
-        /// Why, in one line.
+        /// The reason for the change, in one line.
         why: String,
     },
     /// No other arm takes over: the failure is final.
@@ -193,7 +193,7 @@ pub(crate) enum Input {
     ProveAgain(Checks),
     /// The work was checked.
     Found(Finding),
-    /// What the look at the work leads to.
+    /// The consequence of the check of the work.
     Checked(Checked),
     /// A call was judged.
     Judged(CallId, Verdict),
@@ -201,13 +201,13 @@ pub(crate) enum Input {
     Answered(CallId, PermissionAnswer),
     /// A call has run and the sandbox has stopped it; a person may let it run outside.
     Walled {
-        /// The call.
+        /// The call that was stopped.
         call: CallId,
-        /// What becomes of it unless it is run again.
+        /// The outcome of the call unless it is run again.
         outcome: ToolOutcome,
-        /// How long it ran.
+        /// The time that the call ran, in milliseconds.
         duration_ms: u64,
-        /// What the sandbox seems to have stopped.
+        /// The access that the sandbox seems to have stopped.
         why: String,
     },
     /// A call is over; the time is how long it ran, in milliseconds.
@@ -225,7 +225,7 @@ pub(crate) enum Effect {
     BeforeStop {
         /// The model was already asked to continue in this turn.
         is_again: bool,
-        /// Its last words.
+        /// The last words of the model.
         last_words: String,
     },
     /// Choose an arm for the turn; [`Input::Routed`].
@@ -246,7 +246,7 @@ pub(crate) enum Effect {
     DropStream,
     /// Find another arm after a failure; [`Input::Moved`] or [`Input::Stayed`].
     FailOver {
-        /// The failure.
+        /// The error of the failed call.
         error: ProviderError,
         /// Number of the attempt that failed.
         attempt: u32,
@@ -266,7 +266,7 @@ pub(crate) enum Effect {
     Review,
     /// Draw the conclusion; [`Input::Checked`].
     Conclude(Finding),
-    /// Nobody waits any more for an arm, room, a summary, a comparison or a review.
+    /// Stop waiting for an arm, room, a summary, a comparison or a review.
     StopWaiting,
     /// Judge a call; [`Input::Judged`].
     Judge(ToolCall),

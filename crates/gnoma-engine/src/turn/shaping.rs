@@ -4,7 +4,7 @@ use gnoma_core::{FormatStage, RawJson};
 
 use crate::shape::Shape;
 
-/// How far a turn has come with the form of its answer.
+/// The progress of a turn towards an answer in the required form.
 #[derive(Debug)]
 pub(super) struct Shaping {
     pub(super) shape: Shape,
@@ -36,7 +36,7 @@ impl Shaping {
         self.begun.clear();
     }
 
-    /// Something comes after the last answer.
+    /// Drops the last answer, because something comes after it.
     pub(super) fn goes_on(&mut self) {
         self.answer = None;
     }

@@ -9,13 +9,13 @@ use crate::prompt;
 /// Compactions that can be taken back.
 const MAX_BEFORE: usize = 16;
 
-/// What models receive in place of the beginning of the history.
+/// The summary that models receive in place of the beginning of the history.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     pub(super) summary: Option<Arc<Message>>,
-    /// Where in the history the verbatim part begins.
+    /// The index in the history at which the verbatim part begins.
     pub(super) from: usize,
-    /// What they were told before, the latest last.
+    /// The earlier states of this, which models received before; the latest is last.
     before: VecDeque<(Option<Arc<Message>>, usize)>,
 }
 

@@ -22,10 +22,10 @@ const STOP_LEAN_REPEATS: u32 = 3;
 /// Signs of a loop in a call's arguments before it counts as one: files may repeat themselves.
 const ARGUMENT_LOOPS: u32 = 3;
 
-/// What to say to the model, and where.
+/// The advice to the model, and the place where it is given.
 #[derive(Debug)]
 pub(super) enum Advice {
-    /// With the result.
+    /// The advice is added to the result.
     InResult(String),
     /// Before the next round.
     NextRound(String),
@@ -40,7 +40,7 @@ pub(super) struct Watch {
     spiral: PatchSpiral,
     same_call: SameCall,
     check: RedCheck,
-    /// How the model handles its tools.
+    /// A count of how well the model handles its tools.
     pub(super) handling: Handling,
     has_run_tools: bool,
     /// The tool of the last call, if it was made before with the same result: a lean arm is not offered it in the
@@ -49,7 +49,7 @@ pub(super) struct Watch {
     /// The arm has the lean tool set.
     pub(super) is_lean: bool,
     stuck: Option<String>,
-    /// How often the model was put right.
+    /// The number of times that the model was corrected.
     pub(super) corrections: u32,
 }
 
@@ -60,12 +60,12 @@ impl Watch {
         self.argument_loops = 0;
     }
 
-    /// Whether the streamed text has become a loop.
+    /// Reports whether the streamed text has become a loop.
     pub(super) fn text_repeats(&mut self, piece: &str) -> bool {
         self.repetition.push(piece)
     }
 
-    /// Whether the arguments that are being written have become a loop.
+    /// Reports whether the arguments that are being written have become a loop.
     pub(super) fn arguments_repeat(&mut self, piece: &str) -> bool {
         self.argument_loops += u32::from(self.repetition.push(piece));
         self.argument_loops >= ARGUMENT_LOOPS
@@ -109,7 +109,7 @@ impl Watch {
         advice
     }
 
-    /// What to say to a call that was made before and had the same result, refusals included.
+    /// Returns the advice about a call that was made before and had the same result, refusals included.
     fn repeated(&mut self, call: &ToolCall, result: &str) -> Option<Advice> {
         let most = if self.is_lean { STOP_LEAN_REPEATS } else { STOP_REPEATS };
         match self.same_call.seen(&call.name, call.arguments.get(), result) {
@@ -126,12 +126,12 @@ impl Watch {
         }
     }
 
-    /// Whether a tool has run in this turn.
+    /// Reports whether a tool has run in this turn.
     pub(super) fn has_run_tools(&self) -> bool {
         self.has_run_tools
     }
 
-    /// What has been repeated until it is no use any more.
+    /// Returns a description of the action that was repeated until it is of no use any more.
     pub(super) fn stuck(&mut self) -> Option<String> {
         self.stuck.take()
     }

@@ -30,8 +30,8 @@ pub struct Renamed {
 /// Tools on offer, as a request has them.
 type ToolSet = Arc<[Arc<ToolSpec>]>;
 
-/// What was put into their form before. The same message must stay the same one: adapters remember how
-/// it was encoded.
+/// The messages and tools that were already converted to Claude Code's form. A message must stay the same object:
+/// adapters remember how it was encoded.
 #[derive(Default)]
 struct KnownForms {
     sets: VecDeque<(ToolSet, ToolSet)>,
@@ -137,7 +137,7 @@ impl Provider for Renamed {
 struct InOurs {
     inner: EventStream,
     calls: HashMap<Slot, Renamer>,
-    /// What follows before the next is read; two at most.
+    /// The events to deliver before the next one is read; two at most.
     ready: VecDeque<StreamEvent>,
 }
 

@@ -6,7 +6,7 @@ use super::shape::{self, ToolShape};
 /// Most of one name or number that is held back, in bytes; a longer one goes through as it is.
 const MAX_HELD_BYTES: usize = 64;
 
-/// Which way.
+/// The direction of a conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// From theirs to ours.
@@ -15,10 +15,10 @@ pub enum Way {
     Out,
 }
 
-/// What the next character belongs to.
+/// The part of the JSON text that the next character belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum JsonPlace {
-    /// Between things.
+    /// Between names and values.
     Between,
     /// A name at the top.
     Name,

@@ -149,7 +149,8 @@ fn alternatives(pattern: &str) -> Vec<String> {
     done
 }
 
-/// What a pattern of theirs means: below the folder that a session starts in, below the project, or both.
+/// Returns the paths that a pattern of Claude Code stands for: below the folder that a session starts in, below the
+/// project, or both.
 fn paths(pattern: &str, project: &Path) -> Vec<String> {
     let pattern = pattern.trim();
     if let Some(rest) = HOMES.iter().find_map(|home| pattern.strip_prefix(home)) {

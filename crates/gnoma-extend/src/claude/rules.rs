@@ -7,12 +7,12 @@ use std::fmt;
 use super::shape::our_name;
 use crate::{front_matter::listed, names};
 
-/// What rules about tools of MCP servers begin with.
+/// The prefix of rules about tools of MCP servers.
 const SERVER: &str = "mcp__";
 /// The separator between a server and its tool.
 const BETWEEN: &str = "__";
 
-/// Why a rule of theirs is none of ours.
+/// The reason why a rule of Claude Code cannot be turned into a rule of gnoma.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RuleFault {
     /// They have no tool of that name that gnoma has, too.
@@ -85,7 +85,7 @@ fn of_server(name: &str, rest: &str) -> String {
     }
 }
 
-/// What is in the brackets, as ours.
+/// Converts the text in the brackets of a rule to gnoma's form.
 fn body(name: &str, inside: &str) -> Result<String, RuleFault> {
     match name {
         "Bash" => Ok(match inside.strip_suffix(":*") {

@@ -5,9 +5,9 @@ use serde_json::{Map, Value, json};
 
 /// A tool that both have.
 pub(super) struct ToolShape {
-    /// Our name.
+    /// The name of the tool in gnoma.
     pub(super) ours: &'static str,
-    /// Their name.
+    /// The name of the tool in Claude Code.
     pub(super) theirs: &'static str,
     /// Arguments that are called otherwise: ours, theirs.
     pub(super) keys: &'static [(&'static str, &'static str)],
@@ -15,7 +15,7 @@ pub(super) struct ToolShape {
     pub(super) numbers: &'static [(&'static str, Counting)],
 }
 
-/// How a number differs.
+/// The difference between a number in gnoma and in Claude Code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counting {
     /// Ours are seconds, theirs milliseconds.
@@ -85,24 +85,24 @@ pub(super) fn of_ours(name: &str) -> Option<&'static ToolShape> {
 }
 
 impl ToolShape {
-    /// Whether its arguments are built otherwise altogether.
+    /// Reports whether the arguments of the tool are built in another way altogether.
     pub(super) fn is_built_otherwise(&self) -> bool {
         self.ours == ASK
     }
 
-    /// Whether its arguments are the same.
+    /// Reports whether the arguments of the tool are the same in both programs.
     pub(super) fn is_same(&self) -> bool {
         self.keys.is_empty() && self.numbers.is_empty() && !self.is_built_otherwise()
     }
 }
 
-/// What they call a tool of ours; a tool that they do not have keeps its name.
+/// Returns the name that Claude Code uses for a tool of gnoma; a tool that it does not have keeps its name.
 #[must_use]
 pub fn their_name(ours: &str) -> &str {
     of_ours(ours).map_or(ours, |shape| shape.theirs)
 }
 
-/// What we call a tool of theirs.
+/// Returns the name that gnoma uses for a tool of Claude Code.
 #[must_use]
 pub fn our_name(theirs: &str) -> &str {
     match theirs {

@@ -30,10 +30,10 @@ pub fn words(arguments: &str) -> Vec<String> {
     words
 }
 
-/// What is put into a text besides the words of its arguments.
+/// The replacements to insert into a text, besides the words of its arguments.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ExpandWith<'a> {
-    /// What is written behind the name.
+    /// The text after the name of the command.
     pub arguments: &'a str,
     /// Names of its words, in their order: `$name` is replaced by one.
     pub names: &'a [String],

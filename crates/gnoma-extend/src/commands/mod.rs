@@ -16,23 +16,23 @@ use crate::{
 
 /// Most commands of all places together.
 const MAX_COMMANDS: usize = 500;
-/// How deep folders of commands may be in each other.
+/// The largest depth to which folders of commands may be nested.
 const MAX_DEPTH: usize = 6;
 /// Most entries of a folder that are looked at.
 const MAX_ENTRIES: usize = 2_000;
 
-/// A command.
+/// A command that a file defines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CustomCommand {
-    /// What is written behind the slash: `name`, or `folder:name`.
+    /// The name after the slash: `name`, or `folder:name`.
     pub name: String,
-    /// Who brought it along.
+    /// The party that provides the command.
     pub by: BroughtBy,
-    /// Its file.
+    /// The path of the file that defines the command.
     pub path: PathBuf,
-    /// What it does, in a line.
+    /// The description of what the command does, in a line.
     pub description: String,
-    /// What is written behind its name, such as `[issue]`.
+    /// The hint at what to write after its name, such as `[issue]`.
     pub hint: String,
     /// The tools that its turn may use.
     pub tools: Option<Vec<String>>,
@@ -149,7 +149,7 @@ fn below(folder: &Path, prefix: &str, depth: usize, files: &mut Vec<(String, Pat
     }
 }
 
-/// Whether it can be written behind a slash.
+/// Reports whether `part` can be written after a slash.
 fn is_name(part: &str) -> bool {
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     !part.is_empty() && part.len() <= 64 && !part.starts_with('.') && part.chars().all(fits)

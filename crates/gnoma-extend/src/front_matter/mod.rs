@@ -11,12 +11,12 @@ mod yaml;
 use repair::{Repaired, named};
 use yaml::{Fault, Parsed, YamlNode, parse};
 
-/// What follows a name.
+/// The value of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum FieldValue {
-    /// One text.
+    /// A value of one text.
     Text(String),
-    /// Several.
+    /// A list of several texts.
     List(Vec<String>),
     /// Texts with names of their own.
     Map(Vec<(String, String)>),
@@ -25,11 +25,11 @@ pub(crate) enum FieldValue {
 /// The fields before a text, in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FrontMatter {
-    /// Names and values.
+    /// The names of the fields with their values.
     pub(crate) fields: Vec<(String, FieldValue)>,
-    /// What could not be read, a sentence each.
+    /// The parts that could not be read, a sentence each.
     pub(crate) faults: Vec<String>,
-    /// What is read here and is no YAML, or not the plain kind of it that skills have.
+    /// The parts that are read here although they are not YAML, or not the plain kind of it that skills have.
     pub(crate) lenient: Vec<String>,
 }
 
@@ -252,7 +252,7 @@ impl FrontMatter {
         names.filter(|name| !is_known(name)).cloned().collect()
     }
 
-    /// Whether a field says yes.
+    /// Reports whether a field has a value that means yes.
     #[must_use]
     pub(crate) fn is_true(&self, name: &str) -> bool {
         self.text(name).is_some_and(|text| matches!(&*text.to_lowercase(), "true" | "yes" | "on"))
@@ -283,7 +283,7 @@ fn next_line(text: &str, from: usize) -> usize {
     rest.find('\n').map_or(text.len(), |at| from + at + 1)
 }
 
-/// Whether a line belongs to the field above it.
+/// Reports whether a line belongs to the field above it.
 fn is_below(line: &str) -> bool {
     line.starts_with([' ', '\t', '#'])
         || line.trim().is_empty()

@@ -85,7 +85,7 @@ fn quote(text: &str) -> String {
     format!("\"{escaped}\"")
 }
 
-/// Whether the lines below are one text.
+/// Reports whether a value announces that the lines below it are one text.
 fn is_block(value: &str) -> bool {
     let mut letters = value.chars();
     matches!(letters.next(), Some('|' | '>'))

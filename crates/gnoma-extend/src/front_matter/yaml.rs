@@ -35,7 +35,7 @@ impl YamlNode {
         }
     }
 
-    /// How many parts it has, itself included.
+    /// Returns the number of parts of this node, itself included.
     fn size(&self) -> usize {
         1 + match self {
             Self::Text(_) => 0,
@@ -52,10 +52,10 @@ pub(super) struct Parsed {
     pub(super) lenient: Vec<String>,
 }
 
-/// Why a text is no fields.
+/// The reason why a text cannot be read as fields.
 #[derive(Debug)]
 pub(super) struct Fault {
-    /// From 0.
+    /// The number of the line, from 0.
     pub(super) line: usize,
     pub(super) why: String,
 }

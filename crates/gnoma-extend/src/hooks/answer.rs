@@ -18,18 +18,18 @@ const MAX_WORDS: usize = 10_000;
 /// Objects of a model's answer that are tried, from its end.
 const MAX_OBJECTS: usize = 16;
 
-/// How a hook's program ended.
+/// The way in which a hook's program ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum HookEnd {
     /// With this exit code.
     Code(i32),
-    /// It took too long and was ended.
+    /// The program took too long and was ended.
     TimedOut,
     /// By a signal, or it could not be started; why.
     Failed(String),
 }
 
-/// What became of one hook.
+/// The result of running one hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HookRun {
     pub(crate) end: HookEnd,
@@ -37,7 +37,7 @@ pub(crate) struct HookRun {
     pub(crate) stderr: String,
 }
 
-/// What it means.
+/// Converts the result of a hook's run to its answer at the point.
 pub(crate) fn read(hook: &Hook, point: &Point, run: &HookRun) -> PointAnswer {
     if matches!(hook.kind, HookKind::Prompt { .. } | HookKind::Agent { .. })
         && run.end == HookEnd::Code(0)
@@ -52,7 +52,7 @@ pub(crate) fn read(hook: &Hook, point: &Point, run: &HookRun) -> PointAnswer {
     }
 }
 
-/// What a program that failed forbids by what it printed before, where something waits for it.
+/// Returns the denial that a program printed before it failed, at the points where something waits for its answer.
 fn denial(point: &Point, contract: HookContract, hook: &Hook, run: &HookRun) -> PointAnswer {
     if !matches!(
         point,
@@ -68,7 +68,8 @@ fn denial(point: &Point, contract: HookContract, hook: &Hook, run: &HookRun) -> 
     PointAnswer { block, ask, stop, ..PointAnswer::default() }
 }
 
-/// What a model says of its condition: the last object in its answer that says whether it holds.
+/// Returns a model's judgement of its condition: the last object in its answer that says whether the condition
+/// holds.
 fn judged(hook: &Hook, point: &Point, run: &HookRun) -> PointAnswer {
     let starts = run.stdout.rmatch_indices('{').map(|(at, _)| at).take(MAX_OBJECTS);
     let judgement = |at: usize| {
@@ -176,7 +177,7 @@ fn parse_success_output(hook: &Hook, point: &Point, run: &HookRun) -> PointAnswe
     if forbids { denied(hook, point, answer) } else { answer }
 }
 
-/// What a hook says at the points where text is context.
+/// Returns the text of a hook at the points where text is context.
 fn heard(point: &Point, text: &str) -> Vec<String> {
     let is_heard = matches!(point.kind(), PointKind::SessionStart | PointKind::Prompt);
     (is_heard && !text.is_empty()).then(|| words(text)).into_iter().collect()
@@ -272,7 +273,7 @@ fn arguments(call: &ToolCall, changed: &Value) -> Option<RawJson> {
     changed.is_object().then(|| RawJson::of(&own_arguments(call, changed.clone())).ok())?
 }
 
-/// Whether a program's callback lets the call through that is about to be judged or asked for.
+/// Reports whether a program's callback allows the call that is about to be judged or asked about.
 pub(crate) fn allows(hook: &Hook, point: &Point, said: &Value) -> bool {
     let is = |path: &str, word: &str| said.pointer(path).and_then(Value::as_str) == Some(word);
     let event = said.pointer("/hookSpecificOutput/hookEventName").and_then(Value::as_str);

@@ -48,18 +48,18 @@ pub struct Callback {
     pub event: String,
     /// For which tools or words; empty for all.
     pub matcher: String,
-    /// What it is called back by.
+    /// The id under which the program is called back.
     pub id: String,
-    /// How long it may take, in seconds.
+    /// The time that the callback may take, in seconds.
     pub timeout: Option<f64>,
-    /// Where it fails, it blocks.
+    /// `true` if the callback blocks when it fails.
     pub fails_closed: bool,
 }
 
-/// What the callbacks of a point say together.
+/// The combined answer of the callbacks at a point.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CalledBack {
-    /// What they block, restrict or add.
+    /// The combined blocks, restrictions and additions.
     pub answer: PointAnswer,
     /// One of them allows the call, and no other denies it, asks about it or changes it.
     pub allows: bool,
@@ -89,24 +89,25 @@ impl Callbacks {
         Self { hooks, session: Arc::new(Mutex::new(session)), caller }
     }
 
-    /// Whether gnoma has such an event, so that a callback for it can ever be called.
+    /// Reports whether gnoma has such an event, so that a callback for it can ever be called.
     #[must_use]
     pub fn knows(event: &str) -> bool {
         EVENTS.iter().any(|(name, _)| *name == event)
     }
 
-    /// Whether a matcher can be read. One that cannot fits nothing: its callbacks would never be called.
+    /// Reports whether a matcher can be read. One that cannot be read matches nothing: its callbacks would never be
+    /// called.
     #[must_use]
     pub fn reads(matcher: &str) -> bool {
         !matches!(Matcher::read(matcher), Matcher::Broken)
     }
 
-    /// What happens in the session: which model is asked, and how much it thinks.
+    /// Records an event of the session: which model is asked, and how much it thinks.
     pub fn heard(&self, event: &Event) {
         self.session.lock().heard(event);
     }
 
-    /// Whether any is called at such a point.
+    /// Reports whether a callback is registered for such a point.
     #[must_use]
     pub fn listens(&self, kind: PointKind) -> bool {
         self.hooks.iter().any(|hook| hook.point == kind)
@@ -143,15 +144,15 @@ impl Callbacks {
     }
 }
 
-/// What one of them said, and what it means.
+/// The response of one callback, and what it means.
 struct CallbackAnswer {
     answer: PointAnswer,
     allows: bool,
     said: Value,
 }
 
-/// What denies beats what asks, and that beats what allows. Who allows does so for the arguments that it
-/// has seen or written.
+/// Merges the answers of several callbacks: denying beats asking, and asking beats allowing. A callback allows only
+/// the arguments that it has seen or written.
 fn merged(answers: Vec<CallbackAnswer>) -> CalledBack {
     let is_changed = answers.iter().any(|it| !it.allows && it.answer.arguments.is_some());
     let is_allowed = answers.iter().any(|it| it.allows);

@@ -11,10 +11,10 @@ use crate::places::read_text;
 pub(super) const FOLDER: &str = ".codex";
 /// The file that holds them.
 pub(super) const SETTINGS: &str = "config.toml";
-/// What is no event among hooks: which of them are switched off.
+/// The key among the hooks that is not an event: it says which of them are switched off.
 pub(super) const STATE: &str = "state";
 
-/// What the person chose about Codex's hooks.
+/// The choices that the person made about Codex's hooks.
 #[derive(Debug, Default)]
 pub(super) struct CodexChoices {
     /// None of them runs.
@@ -38,7 +38,8 @@ impl CodexChoices {
         Self { all_off, off }
     }
 
-    /// Whether the hook at that place in a file is switched off: the `hook`th of the `group`th group of an event.
+    /// Reports whether the hook at that place in a file is switched off: the `hook`th of the `group`th group of an
+    /// event.
     pub(super) fn is_off(&self, file: &Path, event: &str, (group, hook): (usize, usize)) -> bool {
         if self.off.is_empty() {
             return false;
@@ -49,7 +50,7 @@ impl CodexChoices {
     }
 }
 
-/// `PreToolUse` as `pre_tool_use`.
+/// Converts the name of an event to snake case: `PreToolUse` becomes `pre_tool_use`.
 fn in_small_letters(event: &str) -> String {
     let mut text = String::new();
     for (at, c) in event.char_indices() {

@@ -82,10 +82,10 @@ pub(super) const EVENTS: [(&str, PointKind); 15] = [
     ("SubagentStop", PointKind::ChildStop),
 ];
 
-/// What was found in files.
+/// The hooks and rules that were found in files.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// The hooks.
+    /// The hooks that can be run.
     pub hooks: Vec<Hook>,
     /// Hooks that do nothing or cannot be read, a sentence each.
     pub faults: Vec<String>,
@@ -258,7 +258,7 @@ struct HookFile<'a> {
     path: &'a Path,
     shown: String,
     root: Option<&'a Path>,
-    /// What the person chose about the hooks of such a file.
+    /// The choices that the person made about the hooks of such a file.
     choices: Option<&'a CodexChoices>,
 }
 
@@ -386,7 +386,7 @@ fn fields(file: &HookFile<'_>, event: &str, entry: &Value, found: &mut Found) {
     }
 }
 
-/// What an entry wants done.
+/// Returns the kind of hook that an entry asks for.
 fn kind(entry: &Value) -> Result<HookKind, String> {
     let text = |name: &str| entry.get(name).and_then(Value::as_str);
     let model = text("model").map(str::to_owned);

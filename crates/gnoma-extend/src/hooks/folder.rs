@@ -16,9 +16,10 @@ const LOCK: &str = "lock";
 const PREFIX: &str = "session-";
 /// Most entries that are looked at for what killed sessions have left.
 const MAX_LEFT: usize = 1_000;
-/// How old an entry without a lock must be to be removed: versions before this one made some.
+/// The age from which an entry without a lock is removed: versions before this one made some.
 const OLD: Duration = Duration::from_secs(24 * 60 * 60);
-/// How often a folder that another process took for a left one is made anew.
+/// The number of attempts at making a folder, because another process may take it for one left behind and remove
+/// it.
 const MAX_TRIES: usize = 8;
 
 /// The folder of one session's hooks, removed when dropped.

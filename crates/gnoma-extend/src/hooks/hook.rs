@@ -7,7 +7,7 @@ use gnoma_core::lifecycle::PointKind;
 use super::matcher::Matcher;
 use crate::{places::BroughtBy, plugin::with_root};
 
-/// How long a hook may run unless it says otherwise.
+/// The time that a hook may run unless it says otherwise.
 pub(crate) const USUAL_TIMEOUT: Duration = Duration::from_secs(60);
 /// The same for hooks of gnoma's own settings.
 pub const OWN_TIMEOUT: Duration = Duration::from_secs(30);
@@ -17,7 +17,7 @@ pub(crate) const MODEL_TIMEOUT: Duration = Duration::from_secs(30);
 /// Longest time that a hook can be given.
 pub(crate) const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
 
-/// What a hook does with the facts of a point.
+/// The way in which a hook handles the facts of a point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HookKind {
     /// A program reads them.
@@ -34,7 +34,7 @@ pub enum HookKind {
     },
     /// They are sent to an address.
     Http {
-        /// What is sent along; `$NAME` and `${NAME}` are variables.
+        /// The headers sent with the request; `$NAME` and `${NAME}` are variables.
         headers: Vec<(String, String)>,
         /// The variables that may be filled in.
         variables: Vec<String>,
@@ -42,7 +42,7 @@ pub enum HookKind {
 }
 
 impl HookKind {
-    /// Its name, where it is no program.
+    /// Returns the name of this kind of hook; `None` for a program.
     fn name(&self) -> Option<&'static str> {
         match self {
             Self::Command => None,
@@ -52,7 +52,7 @@ impl HookKind {
         }
     }
 
-    /// Whether it can be run at a point, by what it is about: its shell line, question or address.
+    /// Checks that a hook of this kind can be run at a point. `about` is its shell line, question or address.
     pub(crate) fn check(&self, point: PointKind, about: &str) -> Result<(), String> {
         match self {
             Self::Prompt { .. } | Self::Agent { .. } if point == PointKind::SessionEnd => {
@@ -64,7 +64,7 @@ impl HookKind {
     }
 }
 
-/// Whether facts can be sent there.
+/// Checks that facts can be sent to the address.
 fn check_address(url: &str) -> Result<(), String> {
     let shown = url.escape_debug();
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
@@ -82,16 +82,16 @@ fn check_address(url: &str) -> Result<(), String> {
 pub enum HookContract {
     /// Claude's, which Codex shares.
     Claude,
-    /// gnoma's own.
+    /// The contract of gnoma itself.
     Own,
 }
 
-/// A hook.
+/// A hook as it is run.
 #[derive(Clone, Debug)]
 pub struct Hook {
-    /// What it is called in messages.
+    /// The name of the hook in messages.
     pub name: String,
-    /// When it runs.
+    /// The point at which the hook runs.
     pub point: PointKind,
     /// The event's name as it was written.
     pub event: String,
@@ -99,28 +99,28 @@ pub struct Hook {
     pub(crate) matcher: Matcher,
     /// For which calls alone, as rules about permissions; `None` for all.
     pub condition: Option<Vec<String>>,
-    /// What it does.
+    /// The kind of the hook, which says how it handles the facts.
     pub kind: HookKind,
     /// The shell line, the question, or the address.
     pub command: String,
-    /// How long it may run.
+    /// The time that the hook may run.
     pub timeout: Duration,
     /// Whose contract it keeps.
     pub contract: HookContract,
-    /// Nobody waits for it, and its answer changes nothing.
+    /// `true` if the session does not wait for the hook, and its answer changes nothing.
     pub is_async: bool,
-    /// Where it fails, it blocks.
+    /// `true` if the hook blocks when it fails.
     pub fails_closed: bool,
-    /// Who brought it along.
+    /// The party that provides the hook.
     pub by: BroughtBy,
-    /// Where it was written.
+    /// The file in which the hook was written.
     pub origin: PathBuf,
     /// The folder of the plugin that it is of.
     pub root: Option<PathBuf>,
 }
 
 impl Hook {
-    /// What it does, for people.
+    /// Returns a description of what the hook does, for people.
     #[must_use]
     pub fn shown(&self) -> String {
         match self.kind.name() {
@@ -129,7 +129,7 @@ impl Hook {
         }
     }
 
-    /// Whether it was written for Codex, which tells hooks a little more.
+    /// Reports whether the hook was written for Codex, which tells hooks a little more.
     pub(crate) fn is_codex(&self) -> bool {
         self.origin.parent().is_some_and(|folder| folder.ends_with(".codex"))
     }
@@ -146,23 +146,23 @@ impl Hook {
 /// A hook of gnoma's own settings.
 #[derive(Clone, Debug)]
 pub struct OwnHook {
-    /// Its name; may be empty.
+    /// The name of the hook; may be empty.
     pub name: String,
     /// One of the words of the setting `event`.
     pub event: String,
-    /// What it does.
+    /// The kind of the hook, which says how it handles the facts.
     pub kind: HookKind,
     /// The shell line, the question, or the address.
     pub exec: String,
-    /// How long it may run.
+    /// The time that the hook may run.
     pub timeout: Option<Duration>,
     /// If it fails, the session continues.
     pub fails_open: bool,
     /// Glob of tool names; may be empty.
     pub tools: String,
-    /// Who brought it along.
+    /// The party that provides the hook.
     pub by: BroughtBy,
-    /// Where it was written.
+    /// The file in which the hook was written.
     pub origin: PathBuf,
 }
 

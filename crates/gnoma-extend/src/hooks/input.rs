@@ -14,10 +14,10 @@ use crate::{
     names::theirs,
 };
 
-/// What is the same at all points of a session.
+/// The facts that are the same at all points of a session.
 #[derive(Clone, Debug, Default)]
 pub struct HookSession {
-    /// Its id.
+    /// The id of the session.
     pub id: String,
     /// The folder that it works in.
     pub cwd: String,
@@ -27,7 +27,7 @@ pub struct HookSession {
     pub agent: Option<HookAgent>,
     /// The model that is asked; empty until it is known.
     pub model: String,
-    /// How much models think.
+    /// The effort that models put into thinking.
     pub effort: &'static str,
 }
 
@@ -49,13 +49,14 @@ impl HookSession {
 pub struct HookAgent {
     /// The session at the top.
     pub session: String,
-    /// Its own id.
+    /// The id of the sub-agent's own session.
     pub id: String,
     /// The agent that it works as, or its name.
     pub kind: String,
 }
 
-/// How much models think, in the other program's words; the default if no one has chosen.
+/// Returns the effort that models put into thinking, in the other program's words; the default if it was not
+/// chosen.
 #[must_use]
 pub fn effort(thinking: Option<ThinkingMode>) -> &'static str {
     /// Up to how many tokens an effort is low, and up to how many medium.
@@ -199,7 +200,7 @@ fn own(hook: &Hook, point: &Point, session: &HookSession) -> Value {
     }
 }
 
-/// Whether a model is at work at such a point.
+/// Reports whether a model is at work at such a point.
 fn has_effort(kind: PointKind) -> bool {
     match kind {
         PointKind::BeforeTool
@@ -230,7 +231,7 @@ pub(crate) fn own_arguments(call: &ToolCall, changed: Value) -> Value {
     our_input(&call.name, changed)
 }
 
-/// What a tool said, and whether it failed.
+/// Returns the text of a tool's outcome, and whether the tool failed.
 pub(crate) fn said(outcome: &ToolOutcome) -> (String, bool) {
     let text = |parts: &[ResultPart]| {
         let texts = parts.iter().filter_map(|part| match part {

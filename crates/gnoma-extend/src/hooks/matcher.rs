@@ -8,10 +8,10 @@ use crate::{
     names::{ours, theirs},
 };
 
-/// A hook's condition.
+/// The condition of a hook on the name of a tool or another word.
 #[derive(Clone, Debug)]
 pub(crate) enum Matcher {
-    /// None.
+    /// No condition: every name matches.
     All,
     /// One of these names, exactly.
     Names(Vec<String>),
@@ -21,7 +21,7 @@ pub(crate) enum Matcher {
     Either(Vec<String>, Box<Regex>),
     /// A glob of gnoma's own names.
     Glob(String),
-    /// It cannot be read, so that it fits nothing.
+    /// A condition that cannot be read, so that it matches nothing.
     Broken,
 }
 
@@ -55,7 +55,7 @@ impl Matcher {
         if text.is_empty() || text == "*" { Self::All } else { Self::Glob(text.to_owned()) }
     }
 
-    /// Whether the hook is for what is called so: a tool by our name, or any other word.
+    /// Reports whether the hook applies to `name`: a tool by gnoma's name, or any other word.
     pub(crate) fn fits(&self, name: &str) -> bool {
         match self {
             Self::All => true,
@@ -70,7 +70,7 @@ impl Matcher {
     }
 }
 
-/// Whether a tool is meant: by its other name, if it has one, else by ours.
+/// Reports whether `written` means the tool `name`: by its other name, if it has one, else by gnoma's.
 fn is_named(written: &str, name: &str) -> bool {
     // `bash` is not `Bash` to programs that write so; ours with a dot can only be ours.
     let is_theirs = written != name && (ours(written) == name || our_name(written) == name);

@@ -31,16 +31,16 @@ const PERMITTING: [&str; 5] = ["allow", "allowed", "approve", "approved", "permi
 /// Longest answer of one word, in bytes.
 const MAX_WORD_BYTES: usize = 16;
 
-/// What a hook printed.
+/// The output of a hook.
 #[derive(Debug, PartialEq)]
 pub(super) enum HookOutput {
-    /// Only text.
+    /// Text without any answer in it.
     Text,
     /// One value and nothing else.
     Json(Value),
     /// Answers among other output.
     Mixed(Vec<Value>),
-    /// What should be JSON and is none; why.
+    /// Output that should be JSON and is not, with the reason.
     Broken(String),
 }
 
@@ -79,7 +79,7 @@ pub(super) fn read(output: &str) -> HookOutput {
     }
 }
 
-/// Whether a value has a field by which an answer is known, or forbids in another way.
+/// Reports whether a value has a field by which an answer is known, or forbids in another way.
 fn is_answer(value: &Value) -> bool {
     FIELDS.iter().any(|field| value.get(field).is_some()) || forbids(value)
 }
@@ -114,7 +114,7 @@ fn answers_in(output: &str) -> Vec<Value> {
     found
 }
 
-/// Whether a value forbids, in whatever place of it.
+/// Reports whether a value forbids, in whatever place of it.
 pub(super) fn forbids(value: &Value) -> bool {
     let withholds = |field: &str| value.get(field).and_then(Value::as_bool) == Some(false);
     let is_word = value.as_str().is_some_and(forbids_in_a_word);
@@ -139,7 +139,7 @@ fn forbids_within(value: &Value, depth: usize) -> bool {
     }
 }
 
-/// Whether a text that cannot be read has a field that forbids.
+/// Reports whether a text that cannot be read has a field that forbids.
 pub(super) fn forbids_somewhere(text: &str) -> bool {
     DECIDING.iter().any(|field| {
         text.split(&format!("\"{field}\"")).skip(1).any(|behind| {

@@ -26,13 +26,14 @@ use crate::process_group::ProcessGroup;
 
 /// Most that is read of what a hook says, in bytes.
 pub(super) const MAX_OUTPUT_BYTES: u64 = 1 << 20;
-/// How much of it is of its beginning.
+/// The number of bytes of that output that are taken from its beginning.
 const HEAD_BYTES: usize = 1 << 19;
-/// How often a hook that takes long is checked for saying that it continues by itself.
+/// The interval at which a hook that takes long is checked for saying that it continues by itself.
 pub(super) const LOOK: Duration = Duration::from_millis(50);
 /// Most bytes of the line by which it does.
 pub(super) const MAX_FIRST_LINE: u64 = 4 << 10;
-/// How long what a hook wrote before it ended is waited for, where a program that it started holds its pipes open.
+/// The longest wait for the rest of a hook's output after its end, where a program that it started holds its pipes
+/// open.
 const DRAIN: Duration = Duration::from_millis(200);
 /// Added to the number of the signal that ended a hook, as shells do.
 const SIGNAL_BASE: i32 = 128;
@@ -40,7 +41,7 @@ const SIGNAL_BASE: i32 = 128;
 /// A hook has said that the session need not wait for it.
 #[derive(Debug)]
 pub(crate) struct GoesOn {
-    /// How long it may continue, where it said so.
+    /// The time that the hook may continue, where it said so.
     pub(crate) limit: Option<Duration>,
 }
 

@@ -32,19 +32,19 @@ const SYSTEM: &str = "You decide for somebody who supervises a coding assistant 
     one JSON object and nothing else: {\"ok\": true} where the condition holds, else {\"ok\": false, \
     \"reason\": \"one or two sentences that say what is wrong\"}";
 
-/// Whether a call is, or may be, what one of these rules is about.
+/// A function that reports whether a call is, or may be, what one of these rules is about.
 type Meets = Arc<dyn Fn(&[String], &ToolCall) -> bool + Send + Sync>;
 /// Takes secrets out of a text.
 pub(super) type Clean = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
-/// What hooks can reach that are no programs. The default reaches nothing.
+/// The resources of hooks that are not programs, such as connections and models. The default provides none.
 #[derive(Clone, Default)]
 pub struct HookReach {
-    /// Connections.
+    /// The HTTP connections for hooks.
     pub http: Option<Http>,
-    /// Why they are not used, where they are not.
+    /// The reason why connections are not used, if they are not.
     pub closed: Option<&'static str>,
-    /// The session's variables.
+    /// The environment variables of the session.
     pub variables: Vec<(String, String)>,
     /// Those of them that name keys: a project's hooks do not get them.
     pub keys: Vec<String>,
@@ -63,7 +63,7 @@ impl fmt::Debug for HookReach {
 }
 
 impl HookReach {
-    /// Whether a hook can be run here at all: sub-agents of sub-agents are not started.
+    /// Reports whether a hook can be run here at all: sub-agents of sub-agents are not started.
     pub(super) fn fits(&self, hook: &Hook) -> bool {
         match hook.kind {
             HookKind::Agent { .. } => self.model.get().is_none_or(|model| model.can_look()),
@@ -71,7 +71,7 @@ impl HookReach {
         }
     }
 
-    /// Whether the hook's condition holds at a point. Reads files, so that it waits for a thread of its own.
+    /// Reports whether the hook's condition holds at a point. Reads files, so it runs on a thread of its own.
     pub(super) async fn holds(&self, hook: &Arc<Hook>, point: &Arc<Point>) -> bool {
         let (Some(meets), Some(_)) = (self.meets.clone(), &hook.condition) else { return true };
         let (hook, point) = (Arc::clone(hook), Arc::clone(point));
@@ -197,7 +197,7 @@ pub(super) fn clean_strings(value: &mut Value, clean: &Clean) {
     }
 }
 
-/// What a model is asked: the condition, with the facts where it wants them, or behind it.
+/// Returns the question for a model: the condition, with the facts where it asks for them, or after it.
 fn question(condition: &str, input: &str) -> String {
     let facts = cut::head(input, MAX_FACTS_BYTES);
     if condition.contains(FACTS) {

@@ -23,13 +23,13 @@ pub(super) const OTHER_PERMISSIONS: [&str; 5] = [
 /// The rules in one file of Claude Code's settings that deny or ask, as they are written there.
 #[derive(Clone, Debug)]
 pub struct Restrictions {
-    /// Who brought them along.
+    /// The party that provides the rules.
     pub by: BroughtBy,
     /// The file, for people.
     pub shown: String,
-    /// What does not run.
+    /// The rules about what does not run.
     pub deny: Vec<Value>,
-    /// What needs approval.
+    /// The rules about what needs approval.
     pub ask: Vec<Value>,
 }
 

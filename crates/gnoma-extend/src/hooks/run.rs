@@ -41,9 +41,9 @@ const LOOP: &str = "while IFS= read -r id; do d=\"$0/$id\"; { \
 /// The sandbox around hooks.
 #[derive(Debug)]
 pub struct HookWalls {
-    /// Builds them.
+    /// The builder of the sandbox.
     pub walls: Walls,
-    /// What hooks may touch.
+    /// The policy on what hooks may touch.
     pub policy: Policy,
 }
 
@@ -58,7 +58,7 @@ pub struct HookRunner {
     base: Option<PathBuf>,
     folder: OnceLock<Option<HookFolder>>,
     worker: Mutex<Option<Arc<HookWorker>>>,
-    /// Why no hook can be run, where none can.
+    /// The reason why no hook can be run, if none can.
     refusal: Option<String>,
 }
 
@@ -67,7 +67,7 @@ pub struct HookRunner {
 struct HookWorker {
     orders: Mutex<HookOrders>,
     waiting: Ended,
-    /// Where it finds what it is to run.
+    /// The folder in which the shell finds what it is to run.
     folder: tempfile::TempDir,
     _reading: JoinSet<()>,
     _group: ProcessGroup,
@@ -80,7 +80,7 @@ struct HookOrders {
     next: u64,
 }
 
-/// Who waits for the exit code of which hook; nothing once the shell is gone.
+/// The channels on which the exit codes of hooks are sent, by the hook's id; `None` once the shell is gone.
 type Ended = Arc<Mutex<Option<HashMap<u64, oneshot::Sender<i32>>>>>;
 
 impl HookRunner {
@@ -188,7 +188,7 @@ impl RunningHook {
         }
     }
 
-    /// What it has said, once it has ended so.
+    /// Returns the output of the hook, once it has ended with `end`.
     pub(crate) fn said(&self, end: HookEnd) -> HookRun {
         match self {
             Self::Shared(hook) => hook.worker.said(hook.id, end),
@@ -273,7 +273,8 @@ impl HookWorker {
         Ok((id, code))
     }
 
-    /// Whether the first line that a hook has said is `{"async": true}`, and for how long then.
+    /// Reports whether the first line that a hook has printed is `{"async": true}`, and how long the hook may then
+    /// continue.
     fn goes_on(&self, id: u64) -> Option<GoesOn> {
         let path = self.folder.path().join(id.to_string()).join("out");
         let mut bytes = Vec::new();
@@ -281,7 +282,7 @@ impl HookWorker {
         read.ok().and_then(|_| GoesOn::parse(&bytes))
     }
 
-    /// What a hook has said.
+    /// Returns the output of a hook and removes its files.
     fn said(&self, id: u64, end: HookEnd) -> HookRun {
         let folder = self.folder.path().join(id.to_string());
         let run =

@@ -41,7 +41,8 @@ const NO_TRANSCRIPT: &str = "/dev/null";
 /// Most hooks of which it is known how they ran last.
 const MAX_RUNS: usize = 1_000;
 
-/// How hooks ran last: the milliseconds, and the end in words. Clones are the same, so that it outlives a session.
+/// The last run of each hook: the milliseconds, and the end in words. Clones share the runs, so that they outlive a
+/// session.
 #[derive(Clone, Default)]
 pub struct HookRuns {
     runs: Arc<Mutex<HashMap<RunKey, (u64, String)>>>,
@@ -56,7 +57,7 @@ type HookReporter = Arc<dyn Fn(&HookRunReport<'_>) + Send + Sync>;
 pub struct HookRunReport<'a> {
     /// The event that it ran at, as it was written.
     pub event: &'a str,
-    /// How long it ran.
+    /// The time that the hook ran, in milliseconds.
     pub took_ms: u64,
     /// The exit code of a program.
     pub exit_code: Option<i32>,
@@ -115,7 +116,7 @@ pub struct Hooks {
     reach: HookReach,
     session: Mutex<HookSession>,
     transcript: Option<Arc<Transcript>>,
-    /// How many messages of the person there were.
+    /// The number of messages that the person has sent.
     prompts: AtomicU64,
     last: HookRuns,
     /// Those that nobody waits for.
@@ -129,13 +130,13 @@ type Beside = Arc<Mutex<JoinSet<()>>>;
 pub struct HookLook {
     /// The event, as it was written.
     pub event: String,
-    /// What it does: the shell line, or its kind with the question or address.
+    /// The work of the hook: the shell line, or its kind with the question or address.
     pub command: String,
-    /// Who brought it along.
+    /// The party that provides the hook.
     pub by: BroughtBy,
-    /// Where it was written.
+    /// The file in which the hook was written.
     pub origin: PathBuf,
-    /// How long it ran last, in milliseconds, and how it ended.
+    /// The duration of the last run, in milliseconds, and how it ended.
     pub last: Option<(u64, String)>,
 }
 
@@ -168,7 +169,7 @@ impl Hooks {
         }
     }
 
-    /// Whether any hook runs at such a point.
+    /// Reports whether any hook runs at such a point.
     #[must_use]
     pub fn listens(&self, kind: PointKind) -> bool {
         let has_beside =
@@ -197,7 +198,7 @@ impl Hooks {
         }
     }
 
-    /// What happens in the session: which model is asked, and how much it thinks.
+    /// Records an event of the session: which model is asked, and how much it thinks.
     pub(crate) fn heard(&self, event: &Event) {
         self.session.lock().heard(event);
     }
@@ -297,22 +298,22 @@ impl Hooks {
 
 type Answered = (usize, PointAnswer);
 
-/// What a hook is given.
+/// The data given to a hook for one run.
 struct HookGiven {
     point: Arc<Point>,
     input: String,
     transcript: Option<Arc<Transcript>>,
 }
 
-/// What a hook is run by.
+/// The runner and the resources with which a hook is run.
 struct Means {
     runner: Arc<HookRunner>,
     reach: HookReach,
-    /// Where it may continue when it says that nobody need wait for it.
+    /// The tasks in which the hook may continue when it says that the session need not wait for it.
     beside: Option<Beside>,
 }
 
-/// One hook's run.
+/// Runs one hook and returns its answer.
 async fn one(
     at: usize,
     hook: Arc<Hook>,

@@ -45,7 +45,7 @@ impl Transcript {
         Some(Self { file: made.ok()?, lines: Mutex::default(), clean: reach.clean.clone() })
     }
 
-    /// Its path.
+    /// Returns the path of the transcript.
     pub(crate) fn path(&self) -> &Path {
         self.file.path()
     }

@@ -28,7 +28,7 @@ const MAX_BYTES: u64 = 64 << 20;
 pub struct Described {
     /// The server's name for it.
     pub name: String,
-    /// For the model.
+    /// The description of the tool for the model.
     pub description: String,
     /// JSON schema of the arguments, as text.
     pub schema: String,
@@ -45,24 +45,25 @@ impl Described {
     }
 }
 
-/// What is known of one server.
+/// The recorded facts about one server, above all its approved tools.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownTools {
     version: u32,
-    /// Its name, for people who read the file.
+    /// The name of the server, for people who read the file.
     server: String,
     /// The tools as they are approved, in the server's order.
     pub tools: Vec<Described>,
     /// The hashes of all tools that were ever approved, by name: one that was gone for a while is not
     /// new.
     pins: BTreeMap<String, String>,
-    /// It has resources to be read.
+    /// `true` if the server has resources that can be read.
     #[serde(default)]
     pub has_resources: bool,
-    /// Its prompts.
+    /// The prompts that the server offers.
     #[serde(default)]
     pub prompts: Vec<ServerPrompt>,
-    /// It speaks the wire with the handshake, so it need not be asked whether it speaks the other.
+    /// `true` if the server speaks the wire with the handshake, so that gnoma need not ask whether it speaks the
+    /// other.
     #[serde(default)]
     pub shakes_hands: bool,
 }
@@ -72,11 +73,11 @@ pub struct KnownTools {
 pub struct ChangedTool {
     /// As it was; `None` where only its hash is known.
     pub before: Option<Described>,
-    /// As it is.
+    /// The tool as it is now.
     pub now: Described,
 }
 
-/// What a new list of a server's tools means.
+/// The result of comparing a new list of a server's tools with the approved ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Compared {
     /// Those that may be offered to models.
@@ -88,7 +89,7 @@ pub struct Compared {
 }
 
 impl KnownTools {
-    /// Whether its tools were ever seen.
+    /// Reports whether the server's tools were ever seen.
     #[must_use]
     pub fn is_known(&self) -> bool {
         self.version == VERSION
@@ -139,7 +140,7 @@ impl KnownTools {
     }
 }
 
-/// Where it is kept; without a folder nothing is.
+/// The store for the recorded facts about servers; without a folder nothing is saved.
 #[derive(Clone, Debug, Default)]
 pub struct ToolMemory {
     folder: Option<PathBuf>,
@@ -152,7 +153,8 @@ impl ToolMemory {
         Self { folder: Some(state.join(FOLDER)) }
     }
 
-    /// What is known of a server. Without this, its tools would look new, so an unreadable file is an error.
+    /// Reads the recorded facts about a server. Without them, its tools would look new, so an unreadable file is an
+    /// error.
     ///
     /// # Errors
     /// Why it cannot be read.
@@ -167,7 +169,7 @@ impl ToolMemory {
         }
     }
 
-    /// Keeps it.
+    /// Saves the recorded facts about a server.
     ///
     /// # Errors
     /// Why it cannot be written.

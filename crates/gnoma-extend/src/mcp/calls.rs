@@ -92,12 +92,12 @@ impl Calls {
 /// A call that has begun.
 pub(super) struct Begun {
     calls: Calls,
-    /// What identifies it towards the server.
+    /// The number that identifies the call to the server.
     pub(super) number: u64,
 }
 
 impl Begun {
-    /// When something was last heard of it; `None` while a person is asked.
+    /// Returns the time of the last sign of the call; `None` while a person is asked.
     pub(super) fn heard(&self) -> Option<Instant> {
         let state = self.calls.0.lock();
         let entry = state.entries.get(&self.number)?;

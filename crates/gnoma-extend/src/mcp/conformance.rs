@@ -16,11 +16,11 @@ use super::{
     version::{Handshake, STATELESS},
 };
 
-/// Where the suite's browser would come back to.
+/// The address to which the suite's browser would return.
 const REDIRECT: &str = "http://localhost:3000/callback";
 /// The document that describes the suite's client.
 const METADATA: &str = "https://conformance-test.local/client-metadata.json";
-/// How often something is tried, each time with a new authorization.
+/// The number of attempts at a request, each with a new authorization.
 const MAX_TRIES: usize = 4;
 /// Most authorizations of one run.
 const MAX_AUTHORIZATIONS: usize = 3;
@@ -28,7 +28,7 @@ const MAX_AUTHORIZATIONS: usize = 3;
 /// A scenario of the suite.
 #[derive(Clone, Debug, Default)]
 pub struct Scenario {
-    /// The server.
+    /// The address of the server.
     pub url: String,
     /// The scenario's data for the client, as JSON.
     pub context: Option<String>,

@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use super::naming;
 
-/// Who says that there is such a server.
+/// The source that defines a server.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ServerOrigin {
-    /// The person's configuration.
+    /// The configuration of the person.
     Configuration,
     /// A file of the project.
     File(PathBuf),
@@ -30,23 +30,23 @@ impl fmt::Display for ServerOrigin {
     }
 }
 
-/// How a server is reached.
+/// The way in which a server is reached.
 #[derive(Clone, Debug)]
 pub enum ServerReach {
     /// A program that is started, and spoken to by its standard input and output.
     Process {
-        /// The program.
+        /// The program to start.
         command: String,
-        /// Its arguments.
+        /// The arguments of the program.
         args: Vec<String>,
-        /// Its environment, besides what every server gets.
+        /// The environment of the program, besides what every server gets.
         env: BTreeMap<String, Secret<String>>,
     },
     /// A server somewhere, spoken to by streamable HTTP.
     Http {
-        /// Its address.
+        /// The address of the server.
         url: String,
-        /// What is sent with each request.
+        /// The headers sent with each request.
         headers: BTreeMap<String, Secret<String>>,
     },
 }
@@ -54,17 +54,17 @@ pub enum ServerReach {
 /// A server, as it is configured.
 #[derive(Clone, Debug)]
 pub struct Definition {
-    /// Its name: letters, digits, `-` and `_`.
+    /// The name of the server: letters, digits, `-` and `_`.
     pub name: String,
-    /// Who says so.
+    /// The source that defines the server.
     pub origin: ServerOrigin,
-    /// How it is reached.
+    /// The way in which the server is reached.
     pub reach: ServerReach,
     /// The folder that its process starts in; `None` for the session's.
     pub cwd: Option<PathBuf>,
     /// Longest silence within a call; `None` for the usual.
     pub timeout: Option<Duration>,
-    /// Its process may use the network.
+    /// `true` if the server's process may use the network.
     pub network: bool,
     /// Folders besides the workspace that its process may write.
     pub writable: Vec<PathBuf>,
@@ -75,8 +75,8 @@ pub struct Definition {
 }
 
 impl Definition {
-    /// What identifies it to those who remember what its tools were: another command, address or
-    /// argument is another server. Values of variables and headers are not part of it.
+    /// Returns the text by which records of the server's tools identify it: another command, address or argument is
+    /// another server. Values of variables and headers are not part of it.
     #[must_use]
     pub fn identity(&self) -> String {
         let mut parts = vec![self.name.clone(), self.origin.to_string()];
@@ -92,7 +92,7 @@ impl Definition {
         parts.join("\0")
     }
 
-    /// How it is reached, in one line without secrets.
+    /// Returns the command or address of the server, in one line without secrets.
     #[must_use]
     pub fn shown(&self) -> String {
         match &self.reach {
@@ -106,12 +106,12 @@ impl Definition {
     }
 }
 
-/// What a file that names servers says.
+/// The content of a file that names servers.
 #[derive(Debug, Default)]
 pub struct Read {
-    /// The servers.
+    /// The servers that the file defines.
     pub servers: Vec<Definition>,
-    /// What of it cannot be used, a sentence each.
+    /// The parts of the file that cannot be used, a sentence each.
     pub faults: Vec<String>,
     /// The file as a whole cannot be read.
     pub is_broken: bool,

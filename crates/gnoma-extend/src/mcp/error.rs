@@ -10,7 +10,7 @@ use super::wire::rpc::RpcError;
 /// Most words of a server that an error repeats, in bytes.
 const MAX_SAID_BYTES: usize = 500;
 
-/// Why a request has no result.
+/// The reason why a request has no result.
 #[derive(Clone, Debug)]
 pub(super) enum CallError {
     /// The server refused it.

@@ -11,9 +11,9 @@ use tokio::{
     time::timeout,
 };
 
-/// The program.
+/// The program that accesses the keyring.
 const PROGRAM: &str = "secret-tool";
-/// What says that there is a session whose keyring can be asked.
+/// The variable that shows whether there is a session whose keyring can be asked.
 const BUS: &str = "DBUS_SESSION_BUS_ADDRESS";
 /// The variables that it needs, to find the keyring and to ask the person to unlock it.
 const VARIABLES: [&str; 9] = [
@@ -32,7 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Largest secret, in bytes.
 const MAX_SECRET_BYTES: u64 = 1 << 20;
 
-/// The keyring.
+/// The keyring of the person's session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keyring {
     program: PathBuf,
@@ -71,7 +71,7 @@ impl Keyring {
         self.run(&["lookup"], server, b"").await
     }
 
-    /// Deletes it.
+    /// Deletes the secret of a server from the keyring.
     ///
     /// # Errors
     /// Why it may still be there.

@@ -8,14 +8,14 @@ pub const START_TIMEOUT: Duration = Duration::from_secs(30);
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(120);
 /// Longest call, however much progress it reports.
 pub const MAX_CALL: Duration = Duration::from_secs(3600);
-/// How long a server that could not be started is left alone.
+/// The time to wait before a server that could not be started is tried again.
 pub const RETRY_AFTER: Duration = Duration::from_secs(10);
-/// When servers with unknown tools start after a session begins, unless they are needed earlier: late enough that
-/// starting them does not delay the first request.
+/// The time from the start of a session to the start of servers with unknown tools, unless they are needed earlier:
+/// late enough that starting them does not delay the first request.
 pub const START_DELAY: Duration = Duration::from_millis(500);
-/// How long a message that names a server waits for it, where nobody has seen its tools yet.
+/// The time that a message which names a server waits for it, where its tools were never seen.
 pub const NAMED_WAIT: Duration = Duration::from_secs(10);
-/// How long a search that finds nothing waits for servers whose tools nobody has seen yet.
+/// The time that a search which finds nothing waits for servers whose tools were never seen.
 pub const SEARCH_WAIT: Duration = Duration::from_secs(10);
 /// Largest message of a server, in bytes.
 pub const MAX_MESSAGE_BYTES: usize = 16 << 20;
@@ -23,25 +23,25 @@ pub const MAX_MESSAGE_BYTES: usize = 16 << 20;
 pub const MAX_UNSENT: usize = 64;
 /// Most questions of a server that are open at a time.
 pub const MAX_SERVER_REQUESTS: usize = 8;
-/// How often a server may ask for more while it works on one request.
+/// The number of times that a server may ask for more while it works on one request.
 pub const MAX_INPUT_ROUNDS: usize = 8;
-/// How long a program may leave the question for its versions unanswered, which older ones do not know.
+/// The time that a program may take to answer the question for its versions, which older programs do not know.
 pub const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Most redirects of one request, all at the server's own origin.
 pub const MAX_REDIRECTS: usize = 3;
-/// How often a request is sent to a server that says that it is busy.
+/// The number of times that a request is sent to a server that says that it is busy.
 pub const MAX_ATTEMPTS: u32 = 3;
 /// Longest wait for a server that says that it is busy, each time.
 pub const MAX_BUSY_WAIT: Duration = Duration::from_secs(60);
-/// How long a busy server is left alone if it does not say for how long.
+/// The time to wait for a busy server that does not say how long.
 pub const BUSY_WAIT: Duration = Duration::from_secs(1);
-/// How long is waited for a server to open a stream of its own, on which it asks questions.
+/// The time to wait for a server to open a stream of its own, on which it asks questions.
 pub const STREAM_WAIT: Duration = Duration::from_secs(1);
-/// How long is waited before a stream that broke is continued, unless the server says otherwise.
+/// The time to wait before a stream that broke is continued, unless the server says otherwise.
 pub const RESUME_WAIT: Duration = Duration::from_secs(1);
 /// Longest wait before a stream that broke is continued, whatever the server says.
 pub const MAX_RESUME_WAIT: Duration = Duration::from_secs(60);
-/// How often in a row a stream that brings nothing is continued.
+/// The number of times in a row that a stream which brings nothing is continued.
 pub const MAX_RESUMES: u32 = 5;
 /// Most bytes that a server sends while nothing is asked of it; more is a flood, which ends it.
 pub const MAX_UNASKED_BYTES: u64 = 64 << 20;
@@ -71,7 +71,7 @@ pub const MAX_TEXT_BYTES: usize = 64 << 10;
 pub const MAX_IMAGE_BYTES: usize = 8 << 20;
 /// Most images of a result.
 pub const MAX_IMAGES: usize = 8;
-/// What is kept of what a server writes to its standard error, in bytes: the end.
+/// The most that is stored of a server's standard error, in bytes: the end of it.
 pub const MAX_STDERR_BYTES: usize = 64 << 10;
 /// Most of a file that names servers, in bytes.
 pub const MAX_FILE_BYTES: u64 = 1 << 20;

@@ -9,7 +9,7 @@ use super::{
     server_prompt::ServerPrompt,
 };
 
-/// A prompt.
+/// A prompt in a server's list.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ListedPrompt {
     pub(super) name: String,
@@ -17,7 +17,7 @@ pub(super) struct ListedPrompt {
     pub(super) arguments: Vec<PromptArgument>,
 }
 
-/// Something that a prompt wants to know.
+/// An argument that a prompt takes.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PromptArgument {
     pub(super) name: String,

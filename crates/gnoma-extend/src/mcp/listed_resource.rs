@@ -7,7 +7,7 @@ use super::{
     lists::{ListElement, identity_field, text_field},
 };
 
-/// A resource.
+/// A resource in a server's list.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ListedResource {
     uri: String,

@@ -62,7 +62,7 @@ fn schema(given: Option<&Value>) -> Result<(String, Option<String>), String> {
     Ok((text, None))
 }
 
-/// What models are told of a tool.
+/// Returns the description of a tool for models, and perhaps what is odd about it.
 fn description(value: &Value) -> (String, Option<String>) {
     let (text, odd) = text_field(value, "description");
     let whole = match value.get("description") {

@@ -10,7 +10,7 @@ use super::limits::{MAX_FAULTS, MAX_PAGES};
 pub(super) trait ListElement: PartialEq + Sized {
     /// The field that the list is in.
     const FIELD: &'static str;
-    /// What an element is called.
+    /// The word for an element of the list, such as `tool`.
     const KIND: &'static str;
     /// Most elements that are taken.
     const MAX: usize;
@@ -21,7 +21,7 @@ pub(super) trait ListElement: PartialEq + Sized {
     /// Why it cannot be used.
     fn read(value: &Value) -> Result<(Self, Option<String>), String>;
 
-    /// What tells it from the others.
+    /// Returns the text that tells this element from the others.
     fn identity(&self) -> &str;
 }
 
@@ -29,9 +29,9 @@ pub(super) trait ListElement: PartialEq + Sized {
 #[derive(Debug)]
 pub(super) struct Collector<T> {
     pub(super) elements: Vec<T>,
-    /// What is left out or odd, a sentence each.
+    /// The sentences about what is left out or odd.
     faults: Vec<String>,
-    /// How many more sentences there would be.
+    /// The number of further sentences that are not stored.
     unsaid: usize,
     /// The first element that there is no room for, and how many there are.
     excess: Option<(String, usize)>,
@@ -147,7 +147,7 @@ impl<T: ListElement> Collector<T> {
         }
     }
 
-    /// What is left out or odd, a sentence each. The first ones say how much there is that is not named.
+    /// Returns the sentences about what is left out or odd. The first ones say how much there is that is not named.
     pub(super) fn faults(&self) -> Vec<String> {
         let excess = self.excess.as_ref().map(|(first, count)| {
             let others = match count - 1 {
@@ -164,7 +164,7 @@ impl<T: ListElement> Collector<T> {
     }
 }
 
-/// How an element that cannot be read is called.
+/// Returns the name by which messages refer to an element that cannot be read.
 fn name_of(value: &Value, kind: &str, number: usize) -> String {
     /// Longest name that is shown, in bytes.
     const MAX_SHOWN_BYTES: usize = 80;

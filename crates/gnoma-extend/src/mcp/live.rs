@@ -30,7 +30,7 @@ use super::{
     wire::rpc::HEADER_MISMATCH,
 };
 
-/// How often a silent call is looked at.
+/// The interval at which a silent call is checked.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// The tools of a server, and what of its list is left out, a sentence each.
@@ -98,7 +98,7 @@ async fn start(
     }
 }
 
-/// Why a server cannot be used, with what to do about it.
+/// Returns the reason why a server cannot be used, with what to do about it.
 pub(super) fn describe_failure(error: &CallError, definition: &Definition) -> String {
     const NO_SUCH_METHOD: u16 = 405;
     const NOT_THERE: [u16; 3] = [404, NO_SUCH_METHOD, 410];
@@ -130,7 +130,7 @@ pub(super) fn describe_failure(error: &CallError, definition: &Definition) -> St
     }
 }
 
-/// What the server at an address says to somebody whom it does not know.
+/// Returns the challenge with which the server at an address answers an unknown client.
 pub(super) async fn challenge(http: &Http, url: &str) -> Option<String> {
     let tokens = Tokens::in_memory();
     match connect_to(http, url, &tokens, Handler::new(""), Handshake::Ask).await.err()? {
@@ -277,7 +277,7 @@ impl Live {
         self.peer.request("subscriptions/listen", &params).await.map(drop)
     }
 
-    /// Something that was asked for has come: the count of what comes unasked begins again.
+    /// Resets the count of unrequested data, because something that was asked for has arrived.
     fn answered(&self) {
         if let Some(process) = &self.process {
             process.heard();

@@ -22,7 +22,7 @@ const BROWSER_TIMEOUT: Duration = Duration::from_secs(300);
 const MAX_REQUEST_BYTES: usize = 16 << 10;
 /// Longest wait for one request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
-/// What the browser shows in the end.
+/// The page that the browser shows at the end of the login.
 const PAGE: &str =
     "<!doctype html><meta charset=utf-8><title>gnoma</title><p>You can close this page.";
 

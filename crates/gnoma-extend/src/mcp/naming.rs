@@ -4,7 +4,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::limits::MAX_NAME_BYTES;
 
-/// What the names of all servers' tools begin with.
+/// The prefix of the names of all servers' tools.
 pub const PREFIX: &str = "mcp__";
 /// The separator between a server and its tool.
 const BETWEEN: &str = "__";
@@ -18,7 +18,7 @@ const ANY: &str = "mcp";
 /// Words in names of servers that do not tell which one is meant.
 const SAY_NOTHING: [&str; 3] = [ANY, "plugin", "server"];
 
-/// Whether a server may have this name.
+/// Checks that a server may have this name.
 ///
 /// # Errors
 /// What is wrong with it.
@@ -76,8 +76,8 @@ pub fn tool(server: &str, tool: &str) -> String {
     format!("{kept}_{mark}")
 }
 
-/// Whether a text names a server: all words of its name stand in it, but for those that say nothing; or it
-/// speaks of MCP, which may mean any of them.
+/// Reports whether a text names a server: it contains all words of the server's name, except those that tell
+/// nothing; or it mentions MCP, which may mean any of them.
 pub(super) fn is_named(server: &str, text: &str) -> bool {
     let words = |text: &str| -> Vec<String> {
         let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());

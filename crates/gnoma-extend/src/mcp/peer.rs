@@ -15,11 +15,11 @@ use super::{
     wire::rpc::{self, RpcError, UNSUPPORTED_VERSION},
 };
 
-/// How messages get there.
+/// The transport over which messages reach a server.
 pub(super) enum Link {
     /// By the standard input and output of a program.
     Program(Stdio),
-    /// By HTTP.
+    /// Over HTTP requests and streams.
     Http(Box<HttpLink>),
 }
 
@@ -68,7 +68,8 @@ impl Peer {
         Ok(peer)
     }
 
-    /// What a server says that speaks the wire without a handshake; `None` where it does not.
+    /// Returns the facts about a server that speaks the wire without a handshake; `None` where the server does not
+    /// speak it.
     #[expect(clippy::match_same_arms, reason = "each case stands beside its reason")]
     async fn discover(&self) -> Result<Option<ServerInfo>, CallError> {
         let mut is_first = true;

@@ -32,7 +32,7 @@ use super::{
 };
 use crate::process_group::ProcessGroup;
 
-/// How long the end of a program's standard error is waited for.
+/// The time to wait for the end of a program's standard error.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// The sandbox around servers that are programs.
@@ -40,7 +40,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 pub struct Enclosure {
     /// The program that builds the walls, see [`gnoma_sandbox::launcher`].
     pub launcher: PathBuf,
-    /// What every server may touch; what its definition declares comes on top.
+    /// The policy on what every server may touch; what its definition declares comes on top.
     pub policy: Policy,
     /// Without all of the walls no server runs.
     pub required: bool,
@@ -48,7 +48,7 @@ pub struct Enclosure {
     pub network_on_demand: bool,
 }
 
-/// Where servers run, and how others are reached.
+/// The environment in which servers run, and the connections to others.
 #[derive(Clone, Debug)]
 pub struct Surroundings {
     /// Connections to those that are no programs.
@@ -76,11 +76,11 @@ impl Surroundings {
 /// A running program with its ends.
 #[derive(Debug)]
 pub struct Started {
-    /// It, with all that it starts.
+    /// The process, with all that it starts.
     pub process: Process,
-    /// Where it reads.
+    /// The standard input of the process.
     pub stdin: ChildStdin,
-    /// What it writes.
+    /// The standard output of the process.
     pub stdout: Metered,
 }
 
@@ -92,7 +92,7 @@ pub struct Process {
     _child: Child,
     _walls: Option<Walls>,
     reading: JoinSet<()>,
-    /// What came since something was asked.
+    /// The count of bytes that arrived since something was last requested.
     pub(super) unasked: Arc<AtomicU64>,
 }
 
@@ -109,7 +109,7 @@ impl Process {
         timeout(LAST_WORDS, read).await.ok();
     }
 
-    /// Whether it is known by a number, which it is as long as it was not waited for.
+    /// Returns the number of the process, which it has as long as it was not waited for.
     pub(super) fn id(&self) -> Option<i32> {
         self.group.id()
     }
@@ -137,14 +137,14 @@ impl Stderr {
         self.0.lock().clear();
     }
 
-    /// Its text, as far as it is kept.
+    /// Returns the stored part of the text.
     #[must_use]
     pub fn text(&self) -> String {
         let mut kept = self.0.lock();
         String::from_utf8_lossy(kept.make_contiguous()).into_owned()
     }
 
-    /// Its last lines that say something, in one.
+    /// Returns the last lines that say something, joined into one.
     #[must_use]
     pub fn last_lines(&self, count: usize) -> String {
         last_lines(&self.text(), count)

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::commands::words;
 
-/// Whether a name behind a slash is one of a server's prompt, and then the server's name.
+/// Returns the name of the server if a name after a slash is one of a server's prompt.
 pub(super) fn server_of(name: &str) -> Option<&str> {
     Some(name.strip_prefix(PREFIX)?.split_once("__")?.0)
 }
@@ -28,7 +28,7 @@ impl Live {
         Ok((shown.collect(), all.faults()))
     }
 
-    /// What the prompt of that name says with these words; `None` where there is no such prompt.
+    /// Returns the text of the prompt of that name with these arguments; `None` where there is no such prompt.
     pub(super) async fn said_by(
         &self,
         server: &str,

@@ -33,11 +33,11 @@ const SECRET_WORDS: [&str; 12] = [
     "card number",
 ];
 
-/// A server's question.
+/// A question that a server asks.
 pub(super) enum Elicited {
-    /// A form.
+    /// A form to fill in.
     Form {
-        /// The server's words.
+        /// The message of the server.
         message: String,
         /// The fields' schemas, by name.
         fields: Map<String, Value>,
@@ -46,21 +46,21 @@ pub(super) enum Elicited {
     },
     /// A page that a person is to open.
     Page {
-        /// The server's words.
+        /// The message of the server.
         message: String,
-        /// The page.
+        /// The address of the page.
         url: String,
     },
-    /// Something that is not known.
+    /// A question of an unknown kind.
     Unknown,
 }
 
-/// What a person answers.
+/// The answer of a person to a server's question.
 #[derive(Debug, PartialEq)]
 pub(super) enum Answered {
     /// Yes, with this content.
     Accept(Map<String, Value>),
-    /// No.
+    /// The person declines the question.
     Decline,
 }
 
@@ -122,7 +122,7 @@ impl Elicited {
         SECRET_WORDS.iter().any(|word| text.contains(word))
     }
 
-    /// What an answer means.
+    /// Converts a person's answer to the answer for the server.
     pub(super) fn answered(&self, answer: &PermissionAnswer) -> Answered {
         match (self, answer) {
             (Self::Form { .. }, PermissionAnswer::Text { text }) if text == SEND_DEFAULTS => {

@@ -14,7 +14,7 @@ use super::{
     result::ResultParts,
 };
 
-/// The tool's name.
+/// The name of the tool.
 const NAME: &str = "mcp.resource";
 /// The schema of its arguments.
 const PARAMETERS: &str = r#"{"type":"object","properties":{"server":{"type":"string","description":"the server's name"},"uri":{"type":"string","description":"the resource; without it, the server's resources are listed"}},"required":["server"],"additionalProperties":false}"#;

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::catalog::Catalog;
 
-/// The tool's name.
+/// The name of the tool.
 pub(super) const NAME: &str = "mcp.search";
 /// Most tools that one search adds.
 const MAX_FOUND: usize = 5;

@@ -26,44 +26,44 @@ use super::{
     version::Handshake,
 };
 
-/// How many lines of its standard error are shown with a failure.
+/// The number of lines of the server's standard error that are shown with a failure.
 const TOLD_LINES: usize = 3;
 
-/// How a server is.
+/// The state of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServerState {
-    /// Not started yet.
+    /// The server was not started yet.
     Idle,
-    /// It is being started.
+    /// The server is being started.
     Starting,
-    /// It is connected.
+    /// The server is connected and can be used.
     Ready,
-    /// It could not be connected, or has ended; why.
+    /// The server could not be connected, or has ended, with the reason.
     Failed(String),
 }
 
-/// What a server is known to be, and what came of its calls.
+/// The facts known about a server, and the statistics of its calls.
 #[derive(Clone, Debug)]
 pub struct ServerFacts {
-    /// How it is.
+    /// The state of the server.
     pub state: ServerState,
-    /// Its tools that may be offered to models.
+    /// The tools of the server that may be offered to models.
     pub offered: Vec<Described>,
-    /// Its tools that are withheld until they are approved.
+    /// The tools of the server that are withheld until they are approved.
     pub changed: Vec<ChangedTool>,
-    /// Its prompts, once they are known.
+    /// The prompts of the server, once they are known.
     pub prompts: Vec<ServerPrompt>,
-    /// What of its list is left out.
+    /// The parts of the server's list of tools that are left out.
     pub left_out: Vec<String>,
     /// The same of the prompts.
     pub left_out_prompts: Vec<String>,
-    /// How many calls it has had.
+    /// The number of calls to the server.
     pub calls: u64,
-    /// How many of them failed.
+    /// The number of calls that failed.
     pub failed: u64,
-    /// How long they took together.
+    /// The total time that the calls took.
     pub took: Duration,
-    /// How long its start took.
+    /// The time that the start of the server took.
     pub started_in: Option<Duration>,
     /// The number of its process.
     pub process: Option<i32>,
@@ -75,7 +75,7 @@ pub type Tell = Arc<dyn Fn(bool, String) + Send + Sync>;
 /// Cleans a text of a server.
 pub type CleanText = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
-/// What all servers of a session share.
+/// The state that all servers of a session share.
 pub(super) struct Common {
     pub(super) around: Surroundings,
     pub(super) memory: ToolMemory,
@@ -132,7 +132,7 @@ impl ManagedServer {
         }
     }
 
-    /// How it is now.
+    /// Returns the facts about the server as they are now.
     pub(super) fn seen(&self) -> ServerFacts {
         self.seen.lock().clone()
     }
@@ -142,17 +142,17 @@ impl ManagedServer {
         (self.common.clean)(&self.stderr.text())
     }
 
-    /// Whether its tools were seen, now or in an earlier session.
+    /// Reports whether the server's tools were seen, now or in an earlier session.
     pub(super) fn is_known(&self) -> bool {
         self.known.lock().is_known()
     }
 
-    /// Whether it has resources, as far as is known.
+    /// Reports whether the server has resources, as far as is known.
     pub(super) fn has_resources(&self) -> bool {
         self.known.lock().has_resources
     }
 
-    /// Whether its tools were never seen and may come yet.
+    /// Reports whether the server's tools were never seen and may come yet.
     pub(super) fn is_awaited(&self) -> bool {
         !self.is_known()
             && matches!(self.seen.lock().state, ServerState::Idle | ServerState::Starting)
@@ -365,7 +365,7 @@ impl ManagedServer {
         }
     }
 
-    /// Why a tool must not be called, if it must not.
+    /// Returns the reason why a tool must not be called, if it must not.
     fn withheld(&self, tool: &str) -> Option<String> {
         let name = &self.definition.name;
         let seen = self.seen.lock();
@@ -427,7 +427,7 @@ async fn look_for_prompts(server: Weak<ManagedServer>, live: Weak<live::Live>) {
 /// Listens for changes of the list as long as the server tells of them. After each break the list is read again: a
 /// change may have been missed.
 async fn listen(live: Weak<live::Live>, lists: watch::Sender<u64>) {
-    /// What lasts so long was no failure.
+    /// The time after which the end of a stream does not count as a failure.
     const LASTED: Duration = Duration::from_secs(30);
     let mut in_vain = 0;
     while in_vain < MAX_RESUMES {

@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 /// A prompt of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerPrompt {
-    /// What is written behind the slash.
+    /// The name after the slash.
     pub name: String,
-    /// What is written behind that.
+    /// The hint at what to write after the name.
     pub hint: String,
-    /// What it is for.
+    /// The description of the prompt's purpose.
     pub about: String,
 }

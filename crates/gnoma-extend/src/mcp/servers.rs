@@ -36,18 +36,18 @@ const MAX_OFFERED_TOKENS: usize = 8_000;
 const BYTES_PER_TOKEN: usize = 4;
 /// Tokens that a wire puts around a tool.
 const TOKENS_AROUND: usize = 12;
-/// How long a search waits for what it found to be on offer.
+/// The time that a search waits until the tools it found are on offer.
 const PUBLISH_WAIT: Duration = Duration::from_secs(2);
 
-/// What the servers of a session are made of.
+/// The parts from which the servers of a session are built.
 pub struct ServerOptions {
     /// The servers; of two with one name the first counts.
     pub definitions: Vec<Definition>,
-    /// Where they run.
+    /// The environment in which the servers run.
     pub around: Surroundings,
-    /// What is known of their tools.
+    /// The store of what is known about their tools.
     pub memory: ToolMemory,
-    /// Takes notices.
+    /// The function that takes notices.
     pub tell: Tell,
     /// Takes out of a server's own words what nobody should see.
     pub clean: CleanText,
@@ -55,12 +55,12 @@ pub struct ServerOptions {
     pub window: usize,
 }
 
-/// How a server is, for people.
+/// The state of a server, for people.
 #[derive(Clone, Debug)]
 pub struct Standing {
-    /// What is configured.
+    /// The definition of the server, as it is configured.
     pub definition: Definition,
-    /// What is known of it.
+    /// The facts known about the server.
     pub seen: ServerFacts,
     /// Tokens that its tools take where all are on offer.
     pub tokens: usize,
@@ -74,19 +74,19 @@ pub struct Servers {
     _starting: JoinSet<()>,
 }
 
-/// What the servers' tools know of each other.
+/// The state that the servers' tools share.
 pub(super) struct Shared {
     servers: Vec<Arc<ManagedServer>>,
     common: Arc<Common>,
     window: usize,
     /// Names of the tools that a search has found, in that order.
     found: Mutex<Vec<String>>,
-    /// Which change was put on offer last.
+    /// The number of the change that was put on offer last.
     published: watch::Sender<u64>,
     /// Tools of which it was said why they replace none.
     told: Mutex<BTreeSet<String>>,
-    /// When the session began, the tools of one were never seen: they can be searched for all through it,
-    /// so that a turn that needs them can wait for them and no other turn has to.
+    /// `true` if the tools of a server had never been seen when the session began: they can be searched for
+    /// throughout the session, so that a turn that needs them can wait for them and no other turn has to.
     had_unseen: bool,
     /// Somebody waits for servers that nobody has seen.
     wanted: watch::Sender<bool>,
@@ -155,7 +155,7 @@ impl Servers {
         Self { shared: Arc::new(shared), _starting: JoinSet::new() }
     }
 
-    /// Whether there are none.
+    /// Reports whether the session has no servers.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.shared.servers.is_empty()
@@ -183,7 +183,7 @@ impl Servers {
         Glance(Arc::downgrade(&self.shared))
     }
 
-    /// How the servers are.
+    /// Returns the state of each server.
     #[must_use]
     pub fn standings(&self) -> Vec<Standing> {
         self.shared.servers.iter().map(standing).collect()
@@ -229,7 +229,7 @@ impl std::fmt::Debug for Glance {
 }
 
 impl Glance {
-    /// Whether the tools of one had never been seen when the session began.
+    /// Reports whether the tools of a server had never been seen when the session began.
     #[must_use]
     pub fn had_unseen(&self) -> bool {
         self.0.upgrade().is_some_and(|shared| shared.had_unseen)
@@ -243,7 +243,8 @@ impl Glance {
         shared.wait_for(NAMED_WAIT, is_named).await;
     }
 
-    /// What the prompt of a server says with these words; `None` where the name is none of a server's.
+    /// Returns the text of a server's prompt with these arguments; `None` where the name is not that of a server's
+    /// prompt.
     pub async fn prompt(&self, name: &str, arguments: &str) -> Option<Result<String, String>> {
         let named = prompts::server_of(name)?;
         let server = self.0.upgrade()?.named(named)?;
@@ -265,7 +266,7 @@ impl Glance {
         self.0.upgrade().map_or_else(|| own.to_vec(), |shared| shared.lent(own, is_named))
     }
 
-    /// How they are.
+    /// Returns the state of each server.
     #[must_use]
     pub fn standings(&self) -> Vec<Standing> {
         let shared = self.0.upgrade();
@@ -372,7 +373,7 @@ impl Shared {
         tools
     }
 
-    /// Whether all of them can be on offer.
+    /// Reports whether all of the tools can be on offer.
     fn fits(&self, all: &[(String, Arc<ManagedServer>, Described)]) -> bool {
         let whole: usize = all.iter().map(|(_, _, tool)| tokens(tool)).sum();
         whole <= (self.window / WINDOW_PARTS).min(MAX_OFFERED_TOKENS)
@@ -477,7 +478,7 @@ fn offered(server: &Arc<ManagedServer>, tool: &Described) -> Option<Arc<dyn Tool
     McpTool::new(server, tool).map(|tool| Arc::new(tool) as Arc<dyn Tool>)
 }
 
-/// What a tool costs each request, about.
+/// Returns roughly how many tokens a tool adds to each request.
 fn tokens(tool: &Described) -> usize {
     let bytes = tool.name.len() + tool.description.len() + tool.schema.len();
     bytes.div_ceil(BYTES_PER_TOKEN) + TOKENS_AROUND

@@ -21,7 +21,8 @@ use super::{
 /// one that may do anything.
 pub(super) struct McpTool {
     spec: ToolSpec,
-    /// What its calls are judged as: the server runs commands itself, so that none can be tried first.
+    /// The specification by which its calls are judged: the server runs commands itself, so none of them can be
+    /// tried first.
     judged: ToolSpec,
     /// The server's name for it.
     name: String,

@@ -10,7 +10,7 @@ pub(super) const STATELESS: &str = "2026-07-28";
 /// The newest version with a handshake.
 pub(super) const WITH_HANDSHAKE: &str = "2025-11-25";
 
-/// Which wire a server is spoken to by.
+/// The choice of the wire that gnoma speaks to a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Handshake {
     /// The server is asked.
@@ -24,7 +24,7 @@ fn client_info() -> Value {
     json!({"name": "gnoma", "version": env!("CARGO_PKG_VERSION")})
 }
 
-/// What gnoma can do for servers: put their questions to a person.
+/// Returns what gnoma can do for servers: it puts their questions to a person.
 fn capabilities() -> Value {
     json!({"elicitation": {"form": {}, "url": {}}})
 }
@@ -48,14 +48,14 @@ pub(super) fn introduce(params: &mut Map<String, Value>) {
     meta.insert(key("clientCapabilities"), capabilities());
 }
 
-/// What a server said of itself.
+/// The facts that a server gives about itself.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ServerInfo {
     /// The version that is spoken with it.
     pub(super) version: String,
-    /// What it can do; `None` where it says nothing that can be read.
+    /// The capabilities of the server; `None` where it gives none that can be read.
     capabilities: Option<Map<String, Value>>,
-    /// What of it was odd, a sentence each.
+    /// The odd parts of those facts, a sentence each.
     pub(super) notes: Vec<String>,
 }
 

@@ -16,7 +16,7 @@ use crate::{places::BroughtBy, plugin::PluginPlace};
 /// Most plugins of a place.
 const MAX_PLUGINS: usize = 200;
 
-/// Where gnoma looks for plugins, and which are enabled.
+/// The folders in which gnoma looks for plugins, and the choice of those that are enabled.
 #[derive(Clone, Debug, Default)]
 pub struct PluginPlaces {
     /// The folder of the person's plugins.
@@ -33,54 +33,54 @@ pub struct PluginPlaces {
     pub disabled: Vec<String>,
 }
 
-/// How a plugin is.
+/// The state of a plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PluginState {
-    /// In force.
+    /// The plugin is in force.
     Active,
     /// Switched off in the settings.
     Disabled,
-    /// Its content was never approved.
+    /// The plugin's content was never approved.
     New,
-    /// Its content is another than the one that was approved.
+    /// The plugin's content differs from the content that was approved.
     Changed,
-    /// It is of a project that is not trusted.
+    /// The plugin belongs to a project that is not trusted.
     ProjectUntrusted,
     /// The project has one of the same name.
     Replaced,
-    /// It cannot be used; why.
+    /// The plugin cannot be used, with the reason.
     Broken(String),
 }
 
 /// A plugin that was found.
 #[derive(Clone, Debug)]
 pub struct FoundPlugin {
-    /// Its name.
+    /// The name of the plugin.
     pub name: String,
-    /// Its version; may be empty.
+    /// The version of the plugin; may be empty.
     pub version: String,
-    /// What it is for; may be empty.
+    /// The description of the plugin's purpose; may be empty.
     pub description: String,
-    /// Who brought it along.
+    /// The party that provides the plugin.
     pub by: BroughtBy,
-    /// Its folder.
+    /// The folder of the plugin.
     pub root: PathBuf,
-    /// Where it was installed from; may be empty.
+    /// The source that the plugin was installed from; may be empty.
     pub source: String,
-    /// How it is.
+    /// The state of the plugin.
     pub state: PluginState,
-    /// What of it cannot be used, a sentence each.
+    /// The parts of the plugin that cannot be used, a sentence each.
     pub faults: Vec<String>,
 }
 
-/// All plugins.
+/// The result of looking for plugins.
 #[derive(Clone, Debug, Default)]
 pub struct PluginsFound {
     /// Those that were found, sorted by name.
     pub all: Vec<FoundPlugin>,
-    /// What of them is in force.
+    /// The places of the plugins that are in force.
     pub active: Vec<Arc<PluginPlace>>,
-    /// What prevents its use, a sentence each.
+    /// The faults that prevent the use of plugins, a sentence each.
     pub faults: Vec<String>,
 }
 

@@ -28,33 +28,33 @@ const APPROVED: &str = "approved-plugins";
 /// Lines around a change.
 const CONTEXT: usize = 2;
 
-/// Where plugins are installed, and from where.
+/// The installer of plugins, with the folders that it works in.
 #[derive(Clone, Debug)]
 pub struct PluginInstaller {
     /// The folder of the person's plugins.
     pub plugins: PathBuf,
     /// The folder of what is known of them.
     pub state: PathBuf,
-    /// What relative paths are seen from.
+    /// The folder that relative paths start from.
     pub cwd: PathBuf,
-    /// The person's home.
+    /// The home folder of the person.
     pub home: Option<PathBuf>,
     /// The variables of the session.
     pub variables: Vec<(String, String)>,
 }
 
-/// What became of a plugin.
+/// The result of installing, updating or previewing a plugin.
 #[derive(Clone, Debug)]
 pub struct PluginNews {
-    /// The plugin.
+    /// The manifest of the plugin.
     pub manifest: Manifest,
-    /// Its content.
+    /// The content of the plugin.
     pub tree: PluginTree,
-    /// What differs from the content that was approved last.
+    /// The difference from the content that was approved last.
     pub change: TreeChange,
     /// The same, line by line, for files on both sides.
     pub diff: String,
-    /// Its content is approved.
+    /// `true` if the content of the plugin is approved.
     pub is_approved: bool,
 }
 
@@ -192,7 +192,7 @@ impl PluginInstaller {
         Ok(was_approved)
     }
 
-    /// Removes a plugin.
+    /// Removes the plugin of this name.
     ///
     /// # Errors
     /// There is none of that name, or it cannot be removed.
@@ -279,7 +279,7 @@ fn differences(before: &Path, now: &Path, change: &TreeChange) -> String {
     text
 }
 
-/// What a plugin would let act, and what of it cannot be used, a line each.
+/// Returns what a plugin would let act, and what of it cannot be used, a line each.
 #[must_use]
 pub fn overview(manifest: &Manifest, files: &PluginFiles) -> Vec<String> {
     let place = &manifest.place;

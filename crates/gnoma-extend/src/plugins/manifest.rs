@@ -11,7 +11,7 @@ use crate::{
     plugin::PluginPlace,
 };
 
-/// Where the manifest is; the first that is there counts.
+/// The possible paths of the manifest; the first that exists counts.
 pub(super) const FILES: [&str; 3] =
     [".claude-plugin/plugin.json", ".codex-plugin/plugin.json", "plugin.json"];
 /// Fields that are facts for people, or are read.
@@ -48,19 +48,19 @@ const MAX_NAME: usize = 64;
 /// A plugin's description of itself.
 #[derive(Clone, Debug)]
 pub struct Manifest {
-    /// Its name.
+    /// The name of the plugin.
     pub name: String,
-    /// Its version; may be empty.
+    /// The version of the plugin; may be empty.
     pub version: String,
-    /// What it is for; may be empty.
+    /// The description of the plugin's purpose; may be empty.
     pub description: String,
-    /// What it brings along.
+    /// The parts that the plugin contributes.
     pub place: PluginPlace,
-    /// What of it cannot be used, a sentence each.
+    /// The parts of the plugin that cannot be used, a sentence each.
     pub faults: Vec<String>,
 }
 
-/// Whether a name can precede those of a plugin's parts.
+/// Checks that a name can precede those of a plugin's parts.
 pub(super) fn check_name(name: &str) -> Result<(), String> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());
@@ -73,7 +73,7 @@ pub(super) fn check_name(name: &str) -> Result<(), String> {
     ))
 }
 
-/// The manifest's file.
+/// Returns the path of the manifest in the folder `root`, if it has one.
 pub(super) fn file_of(root: &Path) -> Option<PathBuf> {
     FILES.iter().map(|name| root.join(name)).find(|path| path.is_file())
 }
@@ -130,7 +130,7 @@ impl Manifest {
 }
 
 impl PluginPlace {
-    /// Whether it brings nothing along.
+    /// Reports whether the plugin contributes nothing.
     fn is_empty(&self) -> bool {
         let paths = [&self.commands, &self.skills, &self.agents];
         paths.iter().all(|paths| paths.is_empty())
@@ -185,7 +185,8 @@ impl ManifestReading<'_> {
         paths
     }
 
-    /// What the manifest says itself, in files that it names, and in the usual file.
+    /// Returns the documents for a field: those in the manifest itself, in files that it names, and in the usual
+    /// file.
     fn documents(&mut self, field: &str, usual: &str) -> Vec<(PathBuf, Value)> {
         let mut files = Vec::new();
         let usual = self.place.root.join(usual);
@@ -218,7 +219,7 @@ impl ManifestReading<'_> {
         all
     }
 
-    /// What manifests of gnoma say.
+    /// Reads the capabilities that manifests of gnoma declare.
     fn capabilities(&mut self) {
         let document = self.document;
         let Some(all) = document.get("capabilities") else { return };

@@ -9,7 +9,7 @@ use super::{
     tree::checked,
 };
 
-/// Where the file is.
+/// The path of the file in a marketplace.
 pub(super) const FILE: &str = ".claude-plugin/marketplace.json";
 /// Most plugins of a marketplace.
 const MAX_ENTRIES: usize = 2_000;
@@ -29,18 +29,18 @@ const KNOWN: [&str; 12] = [
     "version",
 ];
 
-/// Where a plugin of a marketplace is.
+/// The source of a plugin in a marketplace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum MarketSource {
     /// In a folder of the marketplace.
     Inside(String),
     /// In a repository, perhaps at a branch, tag or commit, perhaps in a folder of it.
     Git {
-        /// Its address.
+        /// The address of the repository.
         url: String,
         /// A branch, tag or commit.
         revision: Option<String>,
-        /// The folder.
+        /// The folder of the plugin in the repository.
         folder: Option<String>,
     },
 }
@@ -55,12 +55,12 @@ pub(super) struct MarketEntry {
     pub(super) unused: Vec<String>,
 }
 
-/// A marketplace.
+/// A marketplace of plugins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Market {
     pub(super) name: String,
     pub(super) entries: Vec<MarketEntry>,
-    /// What is wrong with it, a sentence each.
+    /// The faults of the marketplace, a sentence each.
     pub(super) faults: Vec<String>,
 }
 

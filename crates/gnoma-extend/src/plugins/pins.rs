@@ -16,11 +16,11 @@ const FILE: &str = "plugins.json";
 /// Most bytes of the file.
 const MAX_PINS_BYTES: u64 = 16 << 20;
 
-/// What is known of an installed plugin.
+/// The record of an installed plugin.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct PluginRecord {
-    /// Where it came from, as `install` takes it.
+    /// The source that the plugin came from, as `install` takes it.
     pub(super) source: String,
     /// The hash that was approved; none where it waits for that.
     pub(super) approved: Option<String>,
@@ -28,7 +28,7 @@ pub(super) struct PluginRecord {
     pub(super) files: PluginFiles,
 }
 
-/// The installed plugins.
+/// The records of all installed plugins.
 #[derive(Debug)]
 pub(super) struct PluginPins {
     path: PathBuf,

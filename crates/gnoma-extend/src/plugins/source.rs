@@ -20,7 +20,7 @@ use super::{
 
 /// Longest time that git may take.
 const GIT_TIMEOUT: Duration = Duration::from_secs(300);
-/// How often it is looked at.
+/// The interval at which a running git is checked.
 const GIT_LOOK: Duration = Duration::from_millis(20);
 /// Variables of the session that git needs, for keys, proxies and certificates.
 const GIT_VARIABLES: [&str; 12] = [
@@ -40,9 +40,9 @@ const GIT_VARIABLES: [&str; 12] = [
 
 /// A plugin that was brought here, in a folder that goes when this is dropped, or in its own.
 pub(super) struct Fetched {
-    /// Its folder.
+    /// The folder of the plugin.
     pub(super) root: PathBuf,
-    /// What it is called where its manifest does not say.
+    /// The name of the plugin where its manifest gives none.
     pub(super) otherwise: Option<String>,
     /// Fields of it that have no effect, a sentence each.
     pub(super) faults: Vec<String>,
@@ -50,9 +50,9 @@ pub(super) struct Fetched {
     _held: Vec<tempfile::TempDir>,
 }
 
-/// What brings plugins here.
+/// The fetcher, which brings plugins from their sources to this machine.
 pub(super) struct Fetcher<'a> {
-    /// What relative paths are seen from.
+    /// The folder that relative paths start from.
     pub(super) cwd: &'a Path,
     /// The person's home, for `~/`.
     pub(super) home: Option<&'a Path>,
@@ -60,7 +60,7 @@ pub(super) struct Fetcher<'a> {
     pub(super) variables: &'a [(String, String)],
 }
 
-/// How a source is written: `[NAME@]PLACE`, and `#REVISION` behind a repository.
+/// The source of a plugin as it is written: `[NAME@]PLACE`, and `#REVISION` after a repository.
 struct Written<'a> {
     name: Option<&'a str>,
     place: &'a str,
@@ -305,7 +305,7 @@ impl Repository<'_> {
     }
 }
 
-/// Whether a revision is a commit by its whole id.
+/// Reports whether a revision is a commit, given by its whole id.
 fn is_commit(revision: &str) -> bool {
     matches!(revision.len(), 40 | 64) && revision.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
@@ -381,7 +381,7 @@ fn sole_folder(root: &Path) -> PathBuf {
     }
 }
 
-/// What a plugin is called by its place.
+/// Returns the name that a plugin gets from its place.
 fn called(place: &str) -> Option<String> {
     let place = place.split('#').next().unwrap_or(place).trim_end_matches('/');
     let last = place.rsplit(['/', ':']).next()?;

@@ -18,7 +18,7 @@ use unicode_normalization::UnicodeNormalization as _;
 pub(super) const MAX_FILES: usize = 2_000;
 /// Most bytes of all files of a plugin.
 pub(super) const MAX_BYTES: u64 = 64 << 20;
-/// How deep folders may be in each other.
+/// The largest depth to which folders may be nested.
 const MAX_DEPTH: usize = 16;
 /// Longest path of a file, in bytes.
 const MAX_PATH_BYTES: usize = 512;
@@ -28,10 +28,10 @@ const EXECUTABLE: u32 = 0o111;
 /// The files of a plugin by their paths, each with what identifies it.
 pub type PluginFiles = BTreeMap<String, String>;
 
-/// A plugin's content.
+/// The content of a plugin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PluginTree {
-    /// The files.
+    /// The files of the plugin.
     pub files: PluginFiles,
     /// The hash of all of them, names and rights to run included.
     pub hash: String,
@@ -157,7 +157,7 @@ fn linked(root: &Path, link: &Path, name: &str) -> Result<PathBuf, String> {
     Ok(target)
 }
 
-/// What identifies a file, and its length.
+/// Returns the text that identifies a file, and the file's length.
 fn hashed(path: &Path, most: u64) -> io::Result<(String, u64)> {
     let file = File::open(path)?;
     let mark = if is_program(&file.metadata()?) { 'x' } else { '-' };
@@ -199,7 +199,7 @@ pub(super) fn copy(from: &Path, to: &Path) -> Result<PluginTree, String> {
     if copied == tree { Ok(copied) } else { Err("it was changed while it was read".to_owned()) }
 }
 
-/// What two contents differ by.
+/// The difference between two contents of a plugin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TreeChange {
     /// Files that are new.
@@ -211,7 +211,7 @@ pub struct TreeChange {
 }
 
 impl TreeChange {
-    /// What leads from one content to another.
+    /// Returns the changes that lead from one content to another.
     #[must_use]
     pub fn between(before: &PluginFiles, now: &PluginFiles) -> Self {
         let missing = |here: &PluginFiles, there: &PluginFiles| {
@@ -227,7 +227,7 @@ impl TreeChange {
         }
     }
 
-    /// Whether there is no difference.
+    /// Reports whether there is no difference.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.added.is_empty() && self.removed.is_empty() && self.changed.is_empty()

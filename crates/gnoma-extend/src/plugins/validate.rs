@@ -15,7 +15,7 @@ use crate::{
     skills,
 };
 
-/// What is wrong with the plugin or the marketplace in a folder, a sentence each.
+/// Returns what is wrong with the plugin or the marketplace in a folder, a sentence each.
 #[must_use]
 pub fn validate(root: &Path) -> Vec<String> {
     if !root.is_dir() {
@@ -97,7 +97,7 @@ fn of_plugin(root: &Path) -> Vec<String> {
     problems
 }
 
-/// What is wrong with what a manifest says of the plugin.
+/// Adds what is wrong with a manifest's statements about the plugin to `problems`.
 fn facts(document: &serde_json::Value, problems: &mut Vec<String>) {
     let text = |name: &str| document.get(name).and_then(|value| value.as_str());
     match text("name") {
@@ -112,7 +112,7 @@ fn facts(document: &serde_json::Value, problems: &mut Vec<String>) {
     }
 }
 
-/// Whether a version has three numbers, and perhaps more behind `-` or `+`.
+/// Reports whether a version has three numbers, and perhaps more after `-` or `+`.
 fn is_version(text: &str) -> bool {
     let numbers = text.split(['-', '+']).next().unwrap_or_default();
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());

@@ -6,11 +6,11 @@ use serde_json::{Map, Value, json};
 
 use super::skill::{Skill, SkillFork, TOOL};
 
-/// What the list of skills says of one.
+/// The note that the list of skills adds to a skill that an elf does.
 pub(super) const TOLD: &str = " (an elf does it and knows only `arguments`; you get its result)";
 /// Agents that other programs bring along and that may only look.
 const LOOKING: [&str; 2] = ["Explore", "Plan"];
-/// What those may use.
+/// The tools that those agents may use.
 const READING: [&str; 5] = ["fs.read", "fs.grep", "fs.glob", "fs.ls", TOOL];
 /// An agent of other programs that is like an elf without one.
 const ANY: &str = "general-purpose";

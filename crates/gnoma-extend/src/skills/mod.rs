@@ -36,7 +36,7 @@ use crate::{
 const MAX_SKILLS: usize = 500;
 /// Most entries of a folder that are looked at.
 const MAX_ENTRIES: usize = 2_000;
-/// How deep folders with skills may be in each other.
+/// The largest depth to which folders with skills may be nested.
 const MAX_DEPTH: usize = 4;
 /// Most bytes of the list in the system prompt.
 const MAX_LIST_BYTES: usize = 6_000;
@@ -187,7 +187,7 @@ fn skill(by: BroughtBy, path: &Path, text: &str, lost: &mut Vec<String>) -> Resu
     })
 }
 
-/// What the system prompt says about the skills that a model may use; empty if there are none.
+/// Returns the system prompt's text about the skills that a model may use; empty if there are none.
 #[must_use]
 pub fn listed<'s>(skills: impl IntoIterator<Item = &'s Skill>) -> String {
     let mut text = String::new();

@@ -12,7 +12,7 @@ use super::{
     tool,
 };
 
-/// How the result of a call begins that an elf has done.
+/// The start of the result of a call that an elf has done.
 const OF_ELF: &str = "elf `";
 
 /// Takes in the calls that loaded a skill, and the messages of people that hold the text of one. `all`: those

@@ -4,23 +4,23 @@ use std::path::{Path, PathBuf};
 
 use crate::places::BroughtBy;
 
-/// What the tool is called by which a model loads one.
+/// The name of the tool by which a model loads a skill.
 pub(super) const TOOL: &str = "skill";
 
-/// A skill.
+/// Instructions for a kind of work, which a person or a model can load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skill {
-    /// What it is called: its folder's name.
+    /// The name of the skill: its folder's name.
     pub name: String,
-    /// Who brought it along.
+    /// The party that provides the skill.
     pub by: BroughtBy,
-    /// Its file; empty for a bundled one.
+    /// The path of the skill's file; empty for a bundled one.
     pub path: PathBuf,
-    /// Whether it is a folder, whose files can be read.
+    /// `true` if the skill is a folder, whose files can be read.
     pub has_folder: bool,
-    /// What it is for.
+    /// The description of the skill's purpose.
     pub description: String,
-    /// What is written behind its name.
+    /// The hint at what to write after its name.
     pub hint: String,
     /// The tools that its turn may use.
     pub tools: Option<Vec<String>>,
@@ -28,19 +28,19 @@ pub struct Skill {
     pub model: Option<String>,
     /// Only a person uses it.
     pub is_for_people: bool,
-    /// Where it is done by a session of its own: how.
+    /// The way in which an elf does the skill, if a session of its own does it.
     pub fork: Option<SkillFork>,
     /// Names of what is written behind its name, in their order.
     pub arguments: Vec<String>,
-    /// How it is done.
+    /// The instructions of the skill.
     pub body: String,
     /// Fields before it that change nothing here.
     pub unsupported: Vec<String>,
-    /// What is wrong with it and does not stop it.
+    /// The faults of the skill that do not stop it.
     pub warnings: Vec<String>,
 }
 
-/// How a skill is done by an elf (`context: fork`).
+/// The way in which an elf does a skill (`context: fork`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SkillFork {
     /// The agent that the elf is, as it was written; may be none that is there.
@@ -48,7 +48,7 @@ pub struct SkillFork {
 }
 
 impl Skill {
-    /// Its folder, if it has one.
+    /// Returns the skill's folder, if it has one.
     #[must_use]
     pub fn folder(&self) -> Option<&Path> {
         self.path.parent().filter(|_| self.has_folder)

@@ -28,10 +28,10 @@ use crate::{
 /// Most files of a skill that are named.
 const MAX_FILES: usize = 50;
 
-/// What the skills that were loaded in a turn hold its tools to.
+/// The tools to which the skills that were loaded in a turn restrict it.
 pub(crate) type HeldTo = Arc<Mutex<Option<Arc<[String]>>>>;
 
-/// The tool `skill`.
+/// The tool `skill`, which loads a skill.
 pub struct SkillTool {
     spec: ToolSpec,
     skills: Arc<[Skill]>,
@@ -150,7 +150,7 @@ pub(crate) fn hold(held_to: &HeldTo, tools: Option<&[String]>) {
     *held = Some(all.into());
 }
 
-/// What a model reads when it loads a skill.
+/// Returns the text that a model reads when it loads a skill.
 pub(crate) fn text(skill: &Skill, arguments: &str, session: &str) -> String {
     let mut text = filled(skill, arguments, session);
     let files = skill.folder().map(files).unwrap_or_default();

@@ -17,10 +17,10 @@ const MAX_NAME: usize = 64;
 const MAX_DESCRIPTION: usize = 1024;
 const MAX_COMPATIBILITY: usize = 500;
 
-/// What was found in a folder.
+/// The result of checking a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
-    /// Why it is not a valid skill, a sentence each; empty if it is valid.
+    /// The reasons why the folder is not a valid skill, a sentence each; empty if it is valid.
     pub problems: Vec<String>,
 }
 
@@ -29,7 +29,7 @@ pub(crate) fn file_in(folder: &Path) -> Option<PathBuf> {
     ["SKILL.md", "skill.md"].iter().map(|name| folder.join(name)).find(|path| path.is_file())
 }
 
-/// Checks a folder.
+/// Checks that a folder is a valid skill.
 #[must_use]
 pub fn check(folder: &Path) -> Checked {
     Checked { problems: problems(folder).unwrap_or_else(|problem| vec![problem]) }

@@ -17,15 +17,15 @@ const RESERVED: [&str; 9] =
 /// The type of an argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ArgumentKind {
-    /// `v1.2.0`, `1.2`, `2.0.0-rc.1`.
+    /// A version, such as `v1.2.0`, `1.2` or `2.0.0-rc.1`.
     Version,
     /// The path of a file or folder, which need not exist.
     Path,
     /// A name that git accepts for a branch.
     Branch,
-    /// Any words.
+    /// A text of any words.
     Text,
-    /// A decimal number.
+    /// A number in decimal digits.
     Number,
     /// One of these values.
     Choice(Vec<String>),
@@ -51,7 +51,7 @@ pub enum ArgumentError {
     Reserved(String),
     /// The type is none.
     Kind {
-        /// The argument.
+        /// The name of the argument.
         name: String,
         /// The type as it is written.
         written: String,
@@ -60,7 +60,7 @@ pub enum ArgumentError {
     Choices(String),
     /// No value was given, and there is no default.
     Missing {
-        /// The argument.
+        /// The name of the argument.
         name: String,
         /// The arguments of the task.
         usage: String,
@@ -78,9 +78,9 @@ pub enum ArgumentError {
     Undeclared(String),
     /// The value is not of the argument's type.
     Value {
-        /// The argument.
+        /// The name of the argument.
         name: String,
-        /// The value.
+        /// The value that was given.
         value: String,
         /// The values that the argument accepts.
         wanted: String,

@@ -16,7 +16,7 @@ const MAX_SESSIONS: usize = 20;
 /// Longest description that is shown, in characters.
 const MAX_DESCRIPTION_CHARS: usize = 200;
 
-/// A task.
+/// A task as its file defines it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskDefinition {
     /// The name that people run the task by.

@@ -37,9 +37,9 @@ pub enum TaskError {
     },
     /// The name in the fields is not the one of the file.
     NameDiffers {
-        /// In the fields.
+        /// The name in the fields.
         field: String,
-        /// Of the file.
+        /// The name of the file.
         file: String,
     },
     /// A field has a value of the wrong form.

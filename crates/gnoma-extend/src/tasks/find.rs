@@ -23,7 +23,7 @@ const FOLDER: &str = "tasks";
 pub struct TaskFile {
     /// The person's or the project's.
     pub by: BroughtBy,
-    /// The file.
+    /// The path of the file.
     pub path: PathBuf,
     /// The task that the file defines.
     pub task: TaskDefinition,
@@ -36,7 +36,7 @@ pub struct TaskProblem {
     pub name: String,
     /// The file for people.
     pub file: String,
-    /// The reason.
+    /// The reason why it cannot be used.
     pub why: TaskProblemKind,
 }
 

@@ -17,7 +17,7 @@ const MAX_DESCRIPTION_CHARS: usize = 200;
 pub struct ImportedTask {
     /// The text of its file.
     pub text: String,
-    /// What the command has and the task has not, in a few words each.
+    /// The parts that the command has and the task has not, in a few words each.
     pub lost: Vec<String>,
 }
 

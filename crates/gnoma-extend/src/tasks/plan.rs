@@ -79,9 +79,9 @@ pub enum PlannedAction {
     Prompt(String),
     /// Runs this in a shell.
     Command(String),
-    /// Asks the person.
+    /// Asks the person a question.
     Question {
-        /// The question.
+        /// The text of the question.
         text: String,
         /// The answers to choose from; may be empty.
         choices: Vec<String>,
@@ -104,7 +104,7 @@ pub struct PlannedStep {
 /// The steps of one run, with their values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskPlan {
-    /// The task.
+    /// The name of the task.
     pub task: String,
     /// The arguments with their values.
     pub arguments: Vec<NamedValue>,

@@ -65,7 +65,7 @@ pub struct RunRecord {
     pub version: u32,
     /// The id; later runs have greater ones.
     pub id: String,
-    /// The task.
+    /// The name of the task.
     pub task: String,
     /// The arguments with their values.
     pub arguments: Vec<(String, String)>,

@@ -76,7 +76,7 @@ pub fn draft_from_messages(
     Ok(DraftTask { omitted: all.len() - steps.len(), text })
 }
 
-/// Something that a person has done, and that becomes a step.
+/// An action of a person that becomes a step.
 #[derive(Clone, Copy)]
 enum DraftStep<'t> {
     /// A message to the model.

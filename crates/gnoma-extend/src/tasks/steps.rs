@@ -39,16 +39,16 @@ pub enum StepAction {
     Prompt(String),
     /// Runs this in a shell.
     Command(String),
-    /// Runs another task.
+    /// Runs another task within this one.
     Task {
         /// The name of the task.
         name: String,
         /// The words behind the name.
         arguments: String,
     },
-    /// Asks the person.
+    /// Asks the person a question.
     Question {
-        /// The question.
+        /// The text of the question.
         text: String,
         /// The answers to choose from; if there are none, any words are an answer.
         choices: Vec<String>,
@@ -61,7 +61,7 @@ pub enum StepAction {
 pub enum StepKind {
     /// A prompt to a model.
     Prompt,
-    /// A shell command.
+    /// A command for the shell.
     Command,
     /// A question to the person.
     Question,

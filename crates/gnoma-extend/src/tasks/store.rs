@@ -26,7 +26,7 @@ const LOCK: &str = "lock";
 /// The reason why a run cannot be recorded or read.
 #[derive(Debug)]
 pub enum StoreError {
-    /// The disk refuses.
+    /// Reading or writing a file fails.
     Io(PathBuf, io::Error),
     /// Another process runs it.
     Busy,
@@ -103,7 +103,7 @@ impl RunStore {
         runs.filter(|run| task.is_none_or(|task| run.task == task)).collect()
     }
 
-    /// Reads one run.
+    /// Reads the record of one run.
     ///
     /// # Errors
     /// There is none of that id that this version reads.

@@ -39,7 +39,7 @@ impl Connection {
         &self.facts
     }
 
-    /// Whether both lead to the same provider, by the same way and with the same credentials.
+    /// Reports whether both connections lead to the same provider, by the same way and with the same credentials.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.provider, &other.provider)

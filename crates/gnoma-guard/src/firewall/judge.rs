@@ -22,7 +22,7 @@ const MAX_REMEMBERED: usize = 65_536;
 const MAX_REMEMBERED_BYTES: usize = 64 << 20;
 /// Times a text is scanned: what is found may show what it hid.
 const MAX_ROUNDS: usize = 4;
-/// What is left of a finding beside a placeholder is a secret from this length on, in bytes.
+/// The length, in bytes, from which the rest of a finding beside a placeholder counts as a secret.
 const MIN_REST_BYTES: usize = 8;
 /// Shortest value found by its place in a JSON text that is searched for in its strings, in bytes.
 const MIN_PLACED_BYTES: usize = 4;
@@ -46,7 +46,7 @@ pub(super) struct Secret {
 pub(super) struct Judged {
     pieces: Vec<TextPart>,
     is_json: bool,
-    /// What cleaning found.
+    /// The flags raised while the text was cleaned.
     pub flags: Vec<Flag>,
 }
 
@@ -276,7 +276,7 @@ impl Judge {
         self.vault.conceal(rule, value)
     }
 
-    /// How many values are known. More of them, and a text that held none may hold some.
+    /// Returns the number of known values. Once it has grown, a text that held none of them may hold some.
     pub(super) fn known(&self) -> usize {
         self.scanner.known()
     }
@@ -345,7 +345,7 @@ impl TextPart {
     }
 }
 
-/// What of a span is outside of placeholders, as far as it is long enough to be secret.
+/// Returns the parts of a span outside of placeholders that are long enough to be secret.
 fn outside(span: SecretSpan, opaque: &[Range<usize>]) -> Vec<SecretSpan> {
     let meets =
         |range: &&Range<usize>| range.start < span.range.end && span.range.start < range.end;

@@ -45,16 +45,16 @@ const MAX_NOTICES: usize = 256;
 /// Most things that are remembered as reported; after that, reporting starts over.
 const MAX_TOLD: usize = 65_536;
 
-/// What a firewall is made of.
+/// The parts that a firewall is made of.
 #[derive(Debug)]
 pub struct FirewallOptions {
-    /// Finds secrets.
+    /// The scanner that finds secrets.
     pub scanner: Scanner,
     /// Says what is done with them.
     pub policy: Policy,
-    /// What is none, though it looks so.
+    /// The values that look like secrets but are none.
     pub allowed: Vec<Allowed>,
-    /// Where the numbers of placeholders start: random, new for each session.
+    /// The first number used for placeholders: random, new for each session.
     pub first_placeholder: u64,
 }
 
@@ -65,14 +65,14 @@ pub struct Firewall {
     state: Mutex<FirewallState>,
 }
 
-/// What became of a shared value: its rewritten form where it needs one, or the rules that forbid
-/// sending it and where they were met.
+/// The result for a shared value: its rewritten form where it needs one, or the rules that forbid sending it and
+/// where they were met.
 type Scanned<T> = Result<Option<Arc<T>>, Blocked>;
 
 #[derive(Default)]
 struct FirewallState {
     readers: Vec<ProviderFacts>,
-    /// How many values were known when the outcomes below were decided.
+    /// The number of values that were known when the outcomes below were decided.
     known: usize,
     messages: SeenValues<Message, Scanned<Message>>,
     systems: SeenValues<str, Scanned<str>>,
@@ -86,7 +86,7 @@ struct FirewallState {
 pub struct Checked {
     /// The request; messages without a finding are the very ones that were given.
     pub request: ModelRequest,
-    /// What was done and has not been reported yet.
+    /// The actions of the firewall that have not been reported yet.
     pub notices: Vec<Notice>,
 }
 
@@ -94,7 +94,7 @@ pub struct Checked {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{sentence}")]
 pub struct Blocked {
-    /// Which rule, and where; a fragment without a full stop.
+    /// The rule that forbids the request, and where it was met; a fragment without a full stop.
     pub sentence: String,
     /// The rules that forbid it, each once.
     pub rules: Vec<Arc<str>>,
@@ -130,7 +130,7 @@ impl fmt::Debug for RestoredCall {
 }
 
 impl Blocked {
-    /// What the user can do about it.
+    /// The advice on what the user can do about a blocked request.
     pub const HINT: &str =
         "Take it out of the conversation, or change what the settings do for this rule.";
 }
@@ -283,7 +283,7 @@ impl Firewall {
         Ok(RestoredCall { call: ToolCall { arguments: text, ..call.clone() }, used })
     }
 
-    /// The session's vault.
+    /// Returns the vault of the session.
     #[must_use]
     pub fn vault(&self) -> &Vault {
         &self.judge.vault
@@ -314,7 +314,7 @@ impl fmt::Debug for Firewall {
 }
 
 impl FirewallState {
-    /// What was decided when less was known is decided again.
+    /// Forgets the outcomes that were decided when fewer values were known, so that they are decided again.
     fn know(&mut self, known: usize) {
         if self.known != known {
             self.known = known;

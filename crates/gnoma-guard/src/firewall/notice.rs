@@ -4,16 +4,16 @@ use std::{fmt, sync::Arc};
 
 use super::policy::FirewallAction;
 
-/// Where in a request something stood.
+/// The part of a request in which a finding stood.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum RequestPart {
     /// The system prompt.
     System,
-    /// What the user wrote.
+    /// The text that the user wrote.
     User,
-    /// What a model answered.
+    /// The text that a model answered.
     Answer,
-    /// What a model thought.
+    /// The thinking of a model.
     Thinking,
     /// The arguments of a call of this tool.
     Arguments(String),
@@ -37,36 +37,36 @@ impl fmt::Display for RequestPart {
     }
 }
 
-/// Something the firewall did, reported once.
+/// An action or finding of the firewall, reported once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// A placeholder took the place of secrets.
     Redacted {
         /// The rule that found them.
         rule: Arc<str>,
-        /// How many that were not told before.
+        /// The number of secrets that were not reported before.
         count: usize,
-        /// Where they stood.
+        /// The part of the request in which the secrets stood.
         place: RequestPart,
-        /// Who does not get to see them.
+        /// The provider that does not get to see the secrets.
         provider: String,
     },
     /// Secrets were sent, because the policy says so and wants this reported.
     Sent {
         /// The rule that found them.
         rule: Arc<str>,
-        /// How many that were not told before.
+        /// The number of secrets that were not reported before.
         count: usize,
-        /// Where they stood.
+        /// The part of the request in which the secrets stood.
         place: RequestPart,
-        /// Who got to see them.
+        /// The provider that got to see the secrets.
         provider: String,
     },
     /// A text hid or disguised something.
     Disguised {
-        /// What, in words.
+        /// The thing that was hidden or disguised, in words.
         what: String,
-        /// Where.
+        /// The part of the request in which it stood.
         place: RequestPart,
     },
 }

@@ -6,7 +6,7 @@ use gnoma_core::glob::matches;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-/// What is done with a secret that was found.
+/// The action taken on a secret that was found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FirewallAction {
@@ -15,18 +15,18 @@ pub enum FirewallAction {
     Redact,
     /// The request is not sent.
     Block,
-    /// It is sent, and a notice says so.
+    /// The secret is sent, and a notice says so.
     Warn,
-    /// It is sent.
+    /// The secret is sent.
     Allow,
 }
 
-/// Who is about to see a text.
+/// The facts about a provider that is about to see a text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ProviderFacts {
-    /// Name as configured.
+    /// The provider's name as configured.
     pub name: String,
-    /// It runs on the user's machine.
+    /// True if the provider runs on the user's machine.
     pub local: bool,
 }
 
@@ -37,20 +37,20 @@ const LOCAL: &str = "local";
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AllowEntry {
-    /// Which rules, as a glob.
+    /// The rules that the exception covers, as a glob.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// Which providers, as a glob of their names, or `local`.
+    /// The providers that the exception covers, as a glob of their names, or `local`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
-    /// Which files, as a glob; applies to results of tools that read one.
+    /// The files that the exception covers, as a glob; applies to results of tools that read one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// What is done.
+    /// The action taken where the exception applies.
     pub action: FirewallAction,
 }
 
-/// What is done with secrets.
+/// The policy that decides what is done with secrets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Policy {
@@ -74,7 +74,7 @@ impl Policy {
             .map_or_else(FirewallAction::default, |entry| entry.action)
     }
 
-    /// Whether any entry names files.
+    /// Reports whether any entry names files.
     pub(super) fn asks_for_paths(&self) -> bool {
         self.entries.iter().any(|entry| entry.path.is_some())
     }
@@ -93,7 +93,7 @@ impl AllowEntry {
             && self.path.as_deref().is_none_or(names_path)
     }
 
-    /// How much it says: first how many things it names, then how exactly.
+    /// Returns how specific the entry is: first how many things it names, then how exactly.
     fn weight(&self) -> (usize, usize) {
         let named = [&self.rule, &self.provider, &self.path];
         let globs = named.into_iter().flatten();
@@ -140,7 +140,7 @@ impl Allowed {
         Self(Sha256::digest(value).into())
     }
 
-    /// Whether `value` is one of `list`; takes the same time wherever it stands in the list.
+    /// Reports whether `value` is one of `list`; takes the same time wherever it stands in the list.
     pub(super) fn holds(list: &[Self], value: &str) -> bool {
         if list.is_empty() {
             return false;

@@ -24,12 +24,12 @@ use super::{
 /// Keys under which tools take the path of the file they work on.
 const PATH_KEYS: [&str; 3] = ["path", "file", "file_path"];
 
-/// What was met on the way to a reader.
+/// The secrets and disguises met while a request is rewritten for a reader.
 #[derive(Default)]
 pub(super) struct Encountered {
     /// The secrets, with what was done and where they stood.
     pub secrets: Vec<(Secret, FirewallAction, RequestPart)>,
-    /// What was disguised, in words, and where.
+    /// The disguises that were found, in words, and where they stood.
     pub disguises: Vec<(String, RequestPart)>,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Encountered {
 pub(super) struct RequestReader<'a> {
     pub judge: &'a Judge,
     pub policy: &'a Policy,
-    /// Who reads; `None` for logs and stores.
+    /// The provider that reads; `None` for logs and stores.
     pub provider: Option<&'a ProviderFacts>,
     /// The file that a tool's result came from.
     path: Option<String>,

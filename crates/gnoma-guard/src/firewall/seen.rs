@@ -8,7 +8,7 @@ use std::{
 /// Values that are remembered; beyond, those that nobody holds any more are forgotten.
 const MAX_SEEN: usize = 16_384;
 
-/// What became of values, by where they are in memory and by who gets them.
+/// The outcomes for shared values, by their place in memory and by the reader that gets them.
 ///
 /// A weak reference keeps a value's place from being used again, so that a place is a name.
 pub(super) struct SeenValues<T: ?Sized, O> {
@@ -22,7 +22,7 @@ impl<T: ?Sized, O> Default for SeenValues<T, O> {
 }
 
 impl<T: ?Sized, O> SeenValues<T, O> {
-    /// What became of `value` for `reader`; `decide` is asked the first time.
+    /// Returns the outcome of `value` for `reader`; `decide` is called only the first time.
     pub(super) fn outcome(
         &mut self,
         value: &Arc<T>,
@@ -38,7 +38,7 @@ impl<T: ?Sized, O> SeenValues<T, O> {
         outcome
     }
 
-    /// How many are remembered.
+    /// Returns the number of outcomes that are remembered.
     pub(super) fn len(&self) -> usize {
         self.outcomes.len()
     }

@@ -1,11 +1,11 @@
 //! Which git commands show the content of files in commits, and of which files.
 
-/// How a command of git looks at a repository.
+/// The way a git command looks at a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct GitLook<'w> {
     /// Folders that `-C` names, one after the other.
     pub(crate) folders: Vec<Option<&'w str>>,
-    /// It shows contents of files as they were committed.
+    /// True if the command shows contents of files as they were committed.
     pub(crate) shows: bool,
     /// The files or folders that this is limited to; `None` where any may be shown.
     pub(crate) only: Option<Vec<&'w str>>,
@@ -57,10 +57,11 @@ const SUMMARIES: [&str; 11] = [
 ];
 /// Options that show other files than those named: all of a commit, and what a file was before it was renamed.
 const BEYOND_PATHS: [&str; 2] = ["--full-diff", "--follow"];
-/// What makes a path a pattern.
+/// The characters that make a path a pattern.
 const PATTERN: [char; 5] = [':', '*', '?', '[', '\\'];
 
-/// What a command line that begins with `git` looks at; nothing without a command. A word that is not constant is `None`.
+/// Returns what a command line that begins with `git` looks at; `None` without a command. A word that is not
+/// constant is `None`.
 pub(crate) fn look(words: &[Option<String>]) -> Option<GitLook<'_>> {
     let words: Vec<Option<&str>> = words.iter().skip(1).map(Option::as_deref).collect();
     let (folders, command) = own_options(&words);
@@ -83,7 +84,7 @@ pub(crate) fn look(words: &[Option<String>]) -> Option<GitLook<'_>> {
     Some(GitLook { folders, shows: shows(&name, before), only })
 }
 
-/// Whether an option has more shown than the paths, or may be the beginning of one that has.
+/// Reports whether an option shows more than the given paths, or may be the beginning of an option that does.
 fn reaches_further(word: &Option<&str>) -> bool {
     word.is_none_or(|word| {
         BEYOND_PATHS.iter().any(|option| {
@@ -137,7 +138,7 @@ fn shows(name: &str, words: &[Option<&str>]) -> bool {
     }
 }
 
-/// Whether a search has words besides what it looks for, and these may name commits.
+/// Reports whether a search has words besides the text that it looks for, so that these may name commits.
 fn searches_commits(words: &[Option<&str>]) -> bool {
     let (mut texts, mut others, mut rest) = (0, 0, words.iter());
     while let Some(word) = rest.next() {

@@ -17,16 +17,16 @@ pub(crate) use contents::{GitLook, look};
 pub use settings::{included_files, program_setting, setting};
 pub(crate) use tree::{writes_settings, writes_tree};
 
-/// What of a repository is outside of the workspace.
+/// The parts of a repository that are outside of the workspace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OutsidePlaces {
-    /// Its places that commands do not find, because nothing says that they belong to the workspace.
+    /// The repository's places that commands do not find, because nothing says that they belong to the workspace.
     pub foreign: Vec<PathBuf>,
     /// The work tree that the workspace is a part of.
     pub work_tree: Option<PathBuf>,
 }
 
-/// What is known of repositories, found out when a command looks at one, and of the workspace as commands see it.
+/// The facts about repositories, found out when a command looks at one, and about the workspace as commands see it.
 pub trait Repositories {
     /// The setting by which a look at the repository around `folder` would run a program that its user did
     /// not choose, with where it is; `None` if there is none.
@@ -39,7 +39,8 @@ pub trait Repositories {
     /// The file by which the project around `folder` has `cargo` and `rustc` be programs of its own.
     fn own_compiler(&self, folder: &Path) -> Option<PathBuf>;
 
-    /// What of the repository around `folder` is outside of the workspace, and not below `folder`.
+    /// Returns the parts of the repository around `folder` that are outside of the workspace and not below
+    /// `folder`.
     fn outside(&self, _folder: &Path) -> OutsidePlaces {
         OutsidePlaces::default()
     }
@@ -49,23 +50,24 @@ pub trait Repositories {
         None
     }
 
-    /// Whether `folder` is what git takes for a repository of its own, by whatever name, as soon as it has an entry
+    /// Reports whether git takes `folder` for a repository of its own, by whatever name, as soon as it has an entry
     /// `and`.
     fn is_git_folder(&self, _folder: &Path, _and: &OsStr) -> bool {
         false
     }
 
-    /// Whether commands and file tools find temporary files of the session in place of the machine's.
+    /// Reports whether commands and file tools find temporary files of the session in place of the machine's.
     fn replaces_temporary(&self) -> bool {
         false
     }
 
-    /// Whether a path among temporary files means one of the session's own.
+    /// Reports whether a path among temporary files means one of the session's own.
     fn is_own_temporary(&self, _path: &Path) -> bool {
         false
     }
 
-    /// Whether this program is installed and what it asks is there, so that it could answer outside the sandbox.
+    /// Reports whether this program is installed and the service that it asks is there, so that it could answer
+    /// outside the sandbox.
     fn can_answer(&self, _program: &str) -> bool {
         true
     }

@@ -2,7 +2,7 @@
 //!
 //! Format: <https://git-scm.com/docs/git-config#_configuration_file>.
 
-/// Where a setting counts, besides its name.
+/// The harmless values of a filter's settings: the commands of git LFS, or no command at all.
 const LFS: [&str; 6] = [
     "git-lfs clean -- %f",
     "git-lfs smudge -- %f",
@@ -37,12 +37,12 @@ const PROGRAMS: [(&str, &[&str]); 16] = [
 const FETCHING: [(&str, &str); 3] =
     [("core", "sshcommand"), ("core", "gitproxy"), ("core", "askpass")];
 
-/// One setting.
+/// One setting of a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct GitSetting {
     /// Section and variable in lower case, with the name between them as it is: `filter.x.clean`.
     name: String,
-    /// Its value; `true` where none is written.
+    /// The value of the setting; `true` where none is written.
     value: String,
 }
 
@@ -64,7 +64,7 @@ impl GitSetting {
         (fetching || PROGRAMS.iter().any(is_named)) && !self.is_harmless()
     }
 
-    /// Whether the value is one that many repositories have and that runs nothing of theirs.
+    /// Reports whether the value is one that many repositories have and that runs nothing of theirs.
     fn is_harmless(&self) -> bool {
         match (self.section(), self.variable()) {
             ("core", "fsmonitor") | ("help", "autocorrect") => is_switch(&self.value),
@@ -189,7 +189,7 @@ impl<'t> Letters<'t> {
         (self.take() == Some(']')).then_some(name)
     }
 
-    /// What stands after a variable: nothing, or `=` and a value, which may continue in the next line.
+    /// Parses what stands after a variable: nothing, or `=` and a value, which may continue in the next line.
     fn value(&mut self) -> Option<String> {
         self.rest = self.rest.trim_start_matches([' ', '\t']);
         match self.peek() {

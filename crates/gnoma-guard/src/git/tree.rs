@@ -33,8 +33,8 @@ const PLAIN_OPTIONS: [&str; 3] = ["--no-pager", "-P", "--no-optional-locks"];
 /// Beginnings of options that have git run a program of the line.
 const RUNNING: [&str; 4] = ["-x", "--exec", "--receive-pack", "--upload-pack"];
 
-/// Whether a command line that begins with `git` may write the repository's settings beside what it does, and runs
-/// nothing else that the line names.
+/// Reports whether a command line that begins with `git` may write the repository's settings besides what it does,
+/// and runs nothing else that the line names.
 pub(crate) fn writes_settings(words: &[Option<String>]) -> bool {
     let Some((command, words)) = subcommand(words) else { return false };
     SETTING.contains(&command) && runs_nothing_else(command, words)
@@ -56,8 +56,8 @@ fn subcommand(
     }
 }
 
-/// Whether a command line that begins with `git` writes the work tree and runs nothing else that the line names. Words
-/// that are not constant may be anything but options.
+/// Reports whether a command line that begins with `git` writes the work tree and runs nothing else that the line
+/// names. Words that are not constant may be anything but options.
 pub(crate) fn writes_tree(words: &[Option<String>]) -> bool {
     let Some((command, words)) = subcommand(words) else { return false };
     if !WRITING.contains(&command) {

@@ -37,14 +37,14 @@ const MAX_REASONS: usize = 8;
 const MAX_SHOWN_CHARS: usize = 60;
 /// The tool that rules about commands name.
 const TOOL: &str = "bash";
-/// How the question about a command ends that leaves the sandbox with a yes.
+/// The end of the question about a command that leaves the sandbox if the answer is yes.
 const RUNS_OUTSIDE: &str = "; with a yes all of it runs outside the sandbox";
 const WRITES_TREE: &str =
     "; what git writes may include files that run later, such as those in .vscode and .husky";
 /// Programs that make one place lead to another.
 const LINKING: &[&str] = &["ln", "link", "mount", "bindfs", "mklink"];
 
-/// What is thought of a command.
+/// The judgement of a whole shell command.
 pub(super) struct Judged {
     pub(super) analysis: Analysis,
     /// Of each simple command.
@@ -53,8 +53,8 @@ pub(super) struct Judged {
     pub(super) grant: Grant,
 }
 
-/// What is thought of one simple command, and the effects that this is about. The grant is made of these: another
-/// look at the same paths could find other files.
+/// The judgement of one simple command, and the effects that it is about. The grant is made of these: another look
+/// at the same paths could find other files.
 pub(super) struct JudgedPart {
     pub(super) opinion: Opinion,
     pub(super) effects: Vec<CommandEffect>,
@@ -73,8 +73,8 @@ impl<'a> Judgement<'a> {
         (whole.unless_tried(can_be_tried), grant)
     }
 
-    /// What is thought of a command by what is on the disk, and by what earlier commands on trial have left for it
-    /// to see: the stricter holds, for it may run in either.
+    /// Judges a command by what is on the disk, and by what earlier commands on trial have left for it to see: the
+    /// stricter result holds, for it may run in either.
     fn in_each_view(&self, text: &str) -> (Opinion, Grant) {
         let Judged { whole, grant, .. } = self.command(text);
         let repositories = self.world.repositories;
@@ -125,7 +125,7 @@ impl<'a> Judgement<'a> {
         Judged { analysis, parts, whole, grant }
     }
 
-    /// What is asked about, the worst first, so that a question says all of it.
+    /// Joins the reasons for everything that is asked about, the worst first, so that a question says all of it.
     fn all_reasons(
         &self,
         analysis: &Analysis,
@@ -177,8 +177,8 @@ impl<'a> Judgement<'a> {
         questions
     }
 
-    /// What cannot be judged is asked about in every mode that would run something; where a rule might
-    /// deny it, in a confirmed bypass too.
+    /// Returns the opinion on something that cannot be judged: it is asked about in every mode that would run
+    /// something; where a rule might deny it, in a confirmed bypass too.
     fn undecidable(&self, why: &str) -> Opinion {
         let may_be_denied = self.with(RuleAction::Deny).any(|rule| {
             matches!(rule.subject, Subject::Command(_) | Subject::Path { .. } | Subject::Host(_))
@@ -277,7 +277,7 @@ impl<'a> Judgement<'a> {
         by_words.chain(by_place).max_by_key(|(found, _)| *found).unwrap_or((Match::No, None))
     }
 
-    /// Whether a rule that allows or asks is about these words. One that allows was made for the
+    /// Reports whether a rule that allows or asks is about these words. A rule that allows was made for the
     /// workspace: elsewhere the same words mean other files.
     fn is_about_words(&self, rule: &Rule, command: &Invocation) -> bool {
         match (&rule.subject, rule.action) {
@@ -300,8 +300,8 @@ impl<'a> Judgement<'a> {
         command.cwd.as_ref().is_some_and(inside)
     }
 
-    /// What the words of a command do by themselves, without redirections and variables before
-    /// them. A rule for the tool as a whole covers everything.
+    /// Returns what the words of a command do by themselves, without redirections and variables before them. A rule
+    /// for the tool as a whole covers everything.
     fn own_effects(&self, rule: &Rule, command: &Invocation) -> Vec<Effect> {
         let effects = |command: &Invocation| {
             effects::of(command, self.world).into_iter().map(|effect| effect.effect).collect()
@@ -317,7 +317,7 @@ impl<'a> Judgement<'a> {
         alone.commands.first().map(effects).unwrap_or_default()
     }
 
-    /// Whether nothing is left to ask about a effect. Rules do not lift planning.
+    /// Reports whether nothing is left to ask about an effect. Rules do not lift planning.
     fn is_settled(&self, effect: &CommandEffect, rule: Option<&Rule>, own: &[Effect]) -> bool {
         let by_place = |(touch, spot): (_, &JudgedPath)| {
             let rule = self.deciding(|rule| self.is_about(rule, touch, spot, effect.tools()));
@@ -405,7 +405,7 @@ impl<'a> Judgement<'a> {
         None
     }
 
-    /// What the command reaches beyond the workspace if it runs.
+    /// Returns what the command may reach beyond the workspace if it runs.
     fn grant(&self, analysis: &Analysis, parts: &[JudgedPart], whole: &Opinion) -> Grant {
         let mut grant = Grant::default();
         let mut changes_nothing = true;
@@ -464,7 +464,7 @@ impl<'a> Judgement<'a> {
     }
 }
 
-/// Whether a rule is about a effect without a known place: on the network, or at a place that only
+/// Returns how surely a rule is about an effect without a known place: on the network, or at a place that only
 /// running would show.
 fn concerns(rule: &Rule, effect: &CommandEffect) -> Match {
     match (&effect.effect, &rule.subject) {

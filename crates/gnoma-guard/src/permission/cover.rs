@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::{Permissions, RuleAction, Subject, Verdict, World};
 
 impl Permissions {
-    /// Whether one of the rules, which all deny, would stop a call, or might: a part of a shell line that it is
-    /// about, or that cannot be understood, or what the tool is given.
+    /// Reports whether one of the rules, which all deny, would stop a call, or might: because of a part of a shell
+    /// line that it is about, or that cannot be understood, or of what the tool is given.
     #[must_use]
     pub fn may_stop(&self, world: &World<'_>, tool: &ToolSpec, call: &ToolCall) -> bool {
         let is_shell = || tool.touches.iter().any(|touches| matches!(touches, Touches::Command(_)));
@@ -30,8 +30,8 @@ impl Permissions {
         !left.rules().is_empty() && !matches!(verdict, Verdict::Allow { .. })
     }
 
-    /// Whether each part of a call is one that a rule allows by name: each simple command in a shell
-    /// line, by its words alone, or what a file tool is given.
+    /// Reports whether each part of a call is one that a rule allows by name: each simple command in a shell line,
+    /// by its words alone, or what a file tool is given.
     #[must_use]
     pub fn speaks_of(&self, world: &World<'_>, tool: &ToolSpec, call: &ToolCall) -> bool {
         let command = tool.touches.iter().find_map(|touches| match touches {

@@ -37,7 +37,7 @@ const INTERPRETING: &[&str] = &[
     "tcsh", "yash", "zsh",
 ];
 
-/// What a command does that runs text as commands.
+/// The description of a command that runs text as commands.
 const SHELL_TEXT: &str = "runs text as commands";
 
 /// Programs that are for nothing but destroying, so that seeing nothing they do means little.
@@ -49,14 +49,14 @@ pub(super) struct CommandEffect {
     pub(super) effect: Effect,
     pub(super) worry: Concern,
     spot: Option<(FileAccess, JudgedPath)>,
-    /// Nothing comes of it.
+    /// True if nothing comes of the effect.
     harmless: bool,
-    /// It shows something that only a program outside the sandbox can tell.
+    /// True if the effect shows something that only a program outside the sandbox can tell.
     asks_outside: bool,
 }
 
 impl CommandEffect {
-    /// Where it acts, where that is known.
+    /// Returns how and where the effect acts, if the place is known.
     pub(super) fn spot(&self) -> Option<(FileAccess, &JudgedPath)> {
         self.spot.as_ref().map(|(touch, spot)| (*touch, spot))
     }
@@ -74,12 +74,12 @@ impl CommandEffect {
         self.harmless
     }
 
-    /// Whether all there is to it is that a shell runs text.
+    /// Reports whether the effect is only that a shell runs text.
     pub(super) fn is_shell_text(&self) -> bool {
         matches!(&self.effect, Effect::Unknown(what) if what == SHELL_TEXT)
     }
 
-    /// Whether it shows something and changes nothing.
+    /// Reports whether the effect shows something and changes nothing.
     pub(super) fn is_reading(&self) -> bool {
         self.harmless
             || self.asks_outside
@@ -144,7 +144,7 @@ pub(super) fn of(command: &Invocation, world: &World<'_>) -> Vec<CommandEffect> 
     effects
 }
 
-/// What a command of git reads, and changes, of a repository that does not belong to the workspace.
+/// Returns what a git command reads, and changes, of a repository that does not belong to the workspace.
 fn at_foreign_repository(command: &Invocation, world: &World<'_>) -> Vec<CommandEffect> {
     let changes = command.effects.iter().any(|effect| matches!(effect, Effect::Repository(_)));
     let found = looking::at_foreign_repository(command, world).into_iter();
@@ -168,7 +168,7 @@ fn unclear(what: String, gravity: Severity) -> CommandEffect {
     CommandEffect { effect, worry, spot: None, harmless: false, asks_outside: false }
 }
 
-/// What a command does that asks a service of the machine or looks into other processes.
+/// Returns the effect of a command that asks a service of the machine or looks into other processes.
 fn outside_only() -> CommandEffect {
     let what = "asks what only a program outside the sandbox can answer".to_owned();
     let effect = Effect::System(what.clone());
@@ -208,7 +208,8 @@ fn weigh(effect: &Effect, is_metadata: bool, world: &World<'_>) -> CommandEffect
     CommandEffect { effect: effect.clone(), worry, spot, harmless, asks_outside: false }
 }
 
-/// Whether a place is, or a pattern could name, a folder of secrets, whose names say something themselves.
+/// Reports whether a place is, or a pattern could name, a folder of secrets, in which even the names of files say
+/// something.
 fn shows_secret_folder(place: &FilePlace, world: &World<'_>) -> bool {
     /// No rule about the end of a path is about this name.
     const INSIDE: &str = "\u{1}";
@@ -254,12 +255,12 @@ fn elsewhere(effect: &Effect) -> CommandEffect {
     CommandEffect { effect, worry, spot: None, harmless: false, asks_outside: false }
 }
 
-/// Whether it runs something with the rights of somebody else.
+/// Reports whether a command runs something with the rights of another user.
 pub(super) fn acts_as_another(command: &Invocation) -> bool {
     RAISING.contains(&program_of(command))
 }
 
-/// What makes a program a question although its effects may show nothing.
+/// Returns the reason to ask about a program although its effects may show nothing.
 fn runs_more_than_it_says(command: &Invocation, effects: &[CommandEffect]) -> Option<&'static str> {
     let program = program_of(command);
     if acts_as_another(command) {
@@ -275,18 +276,18 @@ fn runs_more_than_it_says(command: &Invocation, effects: &[CommandEffect]) -> Op
     }
 }
 
-/// Whether all that a command is for is to delete, and that is harmless.
+/// Reports whether a command only deletes files, and deleting them is harmless.
 fn deletes_temporary_files(command: &Invocation, effects: &[CommandEffect]) -> bool {
     DESTROYING.contains(&program_of(command)) && !effects.iter().all(is_unseen)
 }
 
-/// Whether an effect shows nothing of what a command deletes.
+/// Reports whether an effect shows nothing of what a command deletes.
 fn is_unseen(effect: &CommandEffect) -> bool {
     effect.is_harmless() && !matches!(effect.effect, Effect::Delete(_))
 }
 
-/// Whether `find` runs a program in other folders, at a prompt, or on something else than what it
-/// found. On that, `-exec` is as harmless as what it runs.
+/// Reports whether `find` runs a program in other folders, at a prompt, or on something else than what it found. On
+/// what it found, `-exec` is as harmless as the program that it runs.
 fn hands_over(command: &Invocation) -> bool {
     let mut words = command.words.iter().flatten();
     let takes_found = command.words.iter().flatten().any(|word| word.contains("{}"));

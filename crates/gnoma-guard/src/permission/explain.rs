@@ -13,21 +13,21 @@ use super::{
 /// Longest line of an explanation, in characters.
 const MAX_LINE_CHARS: usize = 160;
 
-/// What mode accept_edits says of a command in a trusted workspace without rules.
+/// The verdict of mode accept_edits on a command in a trusted workspace without rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShellRow {
-    /// It was understood.
+    /// True if the command was understood.
     pub parse_ok: bool,
-    /// Its simple commands.
+    /// The simple commands of which the command consists.
     pub commands: Vec<String>,
-    /// It is proved that it changes nothing.
+    /// True if it is proved that the command changes nothing.
     pub read_only: bool,
-    /// How much damage it could do, in one word.
+    /// The damage that the command could do, in one word.
     pub risk: &'static str,
     /// `allow`, `trial` (it first runs where its changes have no effect; `ask` if that is not possible), `ask` or
     /// `refuse`.
     pub verdict: &'static str,
-    /// Why, in one line.
+    /// The reason for the verdict, in one line.
     pub why: String,
 }
 
@@ -56,7 +56,7 @@ impl ShellRow {
 }
 
 impl Permissions {
-    /// What would be decided about a shell command, part by part, in lines for people.
+    /// Explains what would be decided about a shell command, part by part, in lines for people.
     #[must_use]
     pub fn explain(&self, mode: PermissionMode, world: &World<'_>, command: &str) -> String {
         let judged = self.bench(mode, world).command(command);

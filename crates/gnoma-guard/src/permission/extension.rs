@@ -8,10 +8,11 @@ use super::rule::Subject;
 /// The tool that starts elfs, and the one that loads skills.
 const STARTS_ELFS: &str = "elf.spawn";
 const LOADS_SKILLS: &str = "skill";
-/// What rules of other programs call an elf that works as no agent.
+/// The name that rules of other programs use for an elf that works as no agent.
 const NO_AGENT: &str = "general-purpose";
 
-/// Whether the call starts what the rule names. It only denies and asks, so what cannot be read counts.
+/// Reports whether the call starts what the rule names. Such a rule only denies and asks, so an argument that
+/// cannot be read counts as a match.
 pub(super) fn starts(subject: &Subject, tool: &ToolSpec, arguments: &Value) -> bool {
     match subject {
         Subject::Agent(glob) if tool.name == STARTS_ELFS => {

@@ -25,8 +25,8 @@ const READING: &[&str] = &[READING_TOOL];
 const CHANGING: &[&str] = &["fs.write", "fs.edit"];
 
 impl Permissions {
-    /// Whether what a call of a file tool touches may be read without a question, and still is the file that `judged`
-    /// was about.
+    /// Reports whether what a call of a file tool touches may be read without a question, and still is the file
+    /// that `judged` was about.
     #[must_use]
     pub fn may_read(
         &self,
@@ -91,7 +91,8 @@ impl<'a> Judgement<'a> {
         }
     }
 
-    /// Whether a rule denies the touch or asks about it, so that the walls keep the place from what nobody approved.
+    /// Reports whether a rule denies the touch or asks about it, so that the sandbox keeps the place from commands
+    /// that were not approved.
     pub(super) fn is_limited(&self, touch: FileAccess, spot: &JudgedPath) -> bool {
         self.rules.iter().filter(|rule| rule.action != RuleAction::Allow).any(|rule| {
             matches!(&rule.subject, Subject::Path { tool, path }
@@ -172,7 +173,7 @@ impl<'a> Judgement<'a> {
         Some(Opinion::ask(format!("{who} {}, which always needs approval", worry.what)))
     }
 
-    /// How surely a rule denies the touch, and which one. `tools` are the names it goes by.
+    /// Returns how surely a rule denies the touch, and which rule. `tools` are the names that the touch goes by.
     pub(super) fn forbidding(
         &self,
         touch: FileAccess,
@@ -189,7 +190,7 @@ impl<'a> Judgement<'a> {
         worst.map_or((Match::No, None), |(found, rule)| (found, Some(rule)))
     }
 
-    /// Whether a rule that allows or asks is about the touch.
+    /// Reports whether a rule that allows or asks is about the touch.
     pub(super) fn is_about(
         &self,
         rule: &Rule,
@@ -219,7 +220,8 @@ pub(super) fn doubt(found: Match, rule: Option<&Rule>) -> Opinion {
     }
 }
 
-/// Who forbids `fs.read` means all reading, by whatever tool; likewise for changing.
+/// Reports whether a rule for tools named by `glob` means the touch. A rule that forbids `fs.read` means all
+/// reading, by whatever tool; likewise for changing.
 pub(super) fn is_meant(glob: &str, touch: FileAccess, tools: &[&str]) -> bool {
     let family = if touch == FileAccess::Read { READING } else { CHANGING };
     tools.iter().chain(family).any(|name| matches(glob, name))
@@ -231,7 +233,8 @@ fn names_exactly(rule: &Rule) -> bool {
         && matches!(&rule.subject, Subject::Path { path, .. } if path.is_exact())
 }
 
-/// What is outside is only changed by a rule about paths that the user wrote.
+/// Reports whether a rule is one about paths that the user wrote: only such a rule allows changes outside the
+/// workspace.
 fn is_users_path(rule: &Rule) -> bool {
     rule.action == RuleAction::Allow
         && matches!(rule.origin, Origin::User | Origin::Flag)

@@ -38,12 +38,13 @@ impl HostPattern {
         Self::parse(host, false).ok().filter(|pattern| !pattern.below && pattern.host == host)
     }
 
-    /// Whether the rule is about exactly this host.
+    /// Reports whether the rule is about exactly this host.
     pub(crate) fn covers(&self, host: &str) -> bool {
         if self.below { self.is_above(host) } else { self.host == host }
     }
 
-    /// Whether a rule that forbids is about it, however it is written: also about everything below a host.
+    /// Reports whether a rule that forbids is about the host, however the host is written: also about everything
+    /// below a host.
     pub(crate) fn touches(&self, host: &str) -> bool {
         let host = resolved_spelling(host);
         (!self.below && self.host == host) || self.is_above(&host)

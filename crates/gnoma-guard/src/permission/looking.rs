@@ -56,7 +56,7 @@ pub(super) fn changed_work_tree(command: &Invocation, world: &World<'_>) -> Opti
     changes.then(|| outside(command, world).work_tree).flatten()
 }
 
-/// Whether a command is one of git that may write the repository's settings beside what it does.
+/// Reports whether a command is one of git that may write the repository's settings besides what it does.
 pub(super) fn writes_settings(command: &Invocation) -> bool {
     effects::program_of(command) == "git" && git::writes_settings(&command.words)
 }
@@ -68,7 +68,7 @@ pub(super) fn changed_settings(command: &Invocation, world: &World<'_>) -> Optio
     world.repositories.settings_file(&(world.resolve)(&folder))
 }
 
-/// Whether a command is one of git that writes the work tree and does nothing else.
+/// Reports whether a command is one of git that writes the work tree and does nothing else.
 pub(super) fn writes_tree(command: &Invocation) -> bool {
     effects::program_of(command) == "git" && git::writes_tree(&command.words)
 }
@@ -92,7 +92,8 @@ const CHOSEN_BY_PROJECT: [&str; 10] = [
     "rustfmt",
 ];
 
-/// What stands against taking a compiler for itself; nothing where the project names none of its own.
+/// Returns the reason why a compiler may not be the program that its name says; `None` where the project names none
+/// of its own.
 pub(super) fn at_compiler(
     program: &str,
     command: &Invocation,
@@ -109,7 +110,7 @@ pub(super) fn at_compiler(
     Some(format!("runs the `{program}` that `{name}` names"))
 }
 
-/// Where it looks; `None` when that cannot be told.
+/// Returns the folder in which a git command looks; `None` when that cannot be told.
 fn folder(command: &Invocation, look: &GitLook<'_>) -> Option<PathBuf> {
     let start = command.cwd.clone()?;
     look.folders.iter().try_fold(start, |folder, next| Some(folder.join((*next)?)))

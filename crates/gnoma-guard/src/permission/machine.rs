@@ -142,7 +142,7 @@ const DEVICES_INSIDE: [&str; 11] = [
 /// The device that is full of zeros.
 const ZERO: &str = "/dev/zero";
 
-/// What a simple command asks about the machine.
+/// Returns what a simple command asks about the machine.
 pub(super) fn of_command(command: &Invocation, world: &World<'_>) -> MachineView {
     if !world.sandboxed {
         return MachineView::None;
@@ -194,17 +194,18 @@ pub(super) fn question(
     })
 }
 
-/// Whether a trial could not tell what a line says about the machine: its processes are those of the sandbox.
+/// Reports whether a trial could not tell what a line says about the machine: the processes in a trial are those of
+/// the sandbox.
 pub(super) fn misleads_on_trial(analysis: &Analysis, world: &World<'_>) -> bool {
     of_line(analysis, world) != MachineView::None
 }
 
-/// Whether a line does nothing but look at the machine, which the sandbox of reading commands shows.
+/// Reports whether a line does nothing but look at the machine, which the sandbox of reading commands shows.
 pub(super) fn only_looks(analysis: &Analysis, world: &World<'_>) -> bool {
     analysis.is_read_only() && of_line(analysis, world) == MachineView::Shown
 }
 
-/// What a whole line asks about the machine.
+/// Returns what a whole line asks about the machine.
 pub(super) fn of_line(analysis: &Analysis, world: &World<'_>) -> MachineView {
     if reason_to_leave(analysis, world).is_some() {
         return MachineView::Outside;
@@ -219,8 +220,8 @@ pub(super) fn of_line(analysis: &Analysis, world: &World<'_>) -> MachineView {
     }
 }
 
-/// Whether all of a line may run outside the sandbox with one approval: each part only looks, or is one of those that
-/// the approval is about.
+/// Reports whether all of a line may run outside the sandbox with one approval: each part only looks, or is one of
+/// those that the approval is about.
 pub(super) fn may_run_outside(analysis: &Analysis, world: &World<'_>) -> bool {
     let is_such = |command: &Invocation| {
         of_command(command, world) != MachineView::None

@@ -20,18 +20,18 @@ pub(crate) enum PatternStep<T> {
 /// A letter; `None` for any.
 pub(crate) type Letter = Option<char>;
 
-/// Which characters of a text stand for others.
+/// The dialect of a text, which says which of its characters stand for others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
-    /// None.
+    /// No character stands for others.
     Plain,
     /// `*` and `?`, as in rules.
     Rule,
-    /// Whatever a shell might expand.
+    /// Every character that a shell might expand.
     Shell,
 }
 
-/// Whether some sequence fits `left` and `right`; `None` when they are too long to say.
+/// Reports whether some sequence fits both `left` and `right`; `None` when they are too long to say.
 pub(crate) fn meet<T>(
     left: &[PatternStep<T>],
     right: &[PatternStep<T>],
@@ -70,7 +70,7 @@ fn advance<T>(
     next
 }
 
-/// Whether a letter can be another.
+/// Reports whether one letter can be the other.
 pub(crate) fn same_letter(one: &Letter, two: &Letter) -> bool {
     one.is_none() || two.is_none() || one == two
 }
@@ -111,8 +111,8 @@ const CLASSES: [&str; 14] = [
     "space", "upper", "word", "xdigit",
 ];
 
-/// What a bracket expression stands for, given the text behind its bracket, and what follows it. It is
-/// one letter, whichever; where shells differ about its end it is all the rest. `None` when it is
+/// Returns what a bracket expression stands for, given the text behind its bracket, and the text that follows it.
+/// The expression is one letter, whichever; where shells differ about its end it is all the rest. `None` when it is
 /// not closed, so that the bracket is a letter.
 fn class(text: &str) -> Option<(PatternStep<Letter>, &str)> {
     let mut rest = text.strip_prefix(['!', '^']).unwrap_or(text);

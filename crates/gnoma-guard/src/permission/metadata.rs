@@ -50,7 +50,7 @@ const NAMING_OF_GIT: [(&str, &[&str]); 3] = [
     ),
 ];
 
-/// Whether the files that a command names are looked at from outside alone.
+/// Reports whether a command looks at the files that it names from outside alone.
 pub(super) fn is_all(command: &Invocation) -> bool {
     let words: Option<Vec<&str>> = command.words.iter().map(Option::as_deref).collect();
     let rest = words.as_deref().and_then(<[_]>::split_first).map(|(_, rest)| rest);

@@ -54,26 +54,26 @@ use extension::starts;
 use opinion::{Decision, Opinion};
 use world::PathSnapshot;
 
-/// What is to be done with a call.
+/// The decision on a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It runs.
+    /// The call is allowed to run.
     Allow {
-        /// Which rule or mode says so, in one line.
+        /// The rule or mode that allows the call, in one line.
         reason: String,
-        /// What it may reach beyond the workspace.
+        /// The things that the call may reach beyond the workspace.
         grant: Grant,
     },
-    /// It does not run; the reason goes to the model.
+    /// The call does not run; the reason goes to the model.
     Deny {
-        /// Why not, in one line.
+        /// The reason for the denial, in one line.
         reason: String,
     },
-    /// A person decides.
+    /// A person decides about the call.
     Ask {
-        /// Why they must, in one line.
+        /// The reason why a person must decide, in one line.
         reason: String,
-        /// What it may reach beyond the workspace if the answer is yes.
+        /// The things that the call may reach beyond the workspace if the answer is yes.
         grant: Grant,
         /// The rules that "always" adds; empty where one answer must not cover later calls.
         always: Vec<Rule>,
@@ -137,7 +137,7 @@ impl Permissions {
         }
     }
 
-    /// The rules.
+    /// Returns the list of rules.
     #[must_use]
     pub fn rules(&self) -> &[Rule] {
         &self.rules
@@ -293,7 +293,7 @@ impl<'a> Judgement<'a> {
         (self.clamped(opinion), grant)
     }
 
-    /// What an agent may change by itself: nothing while planning, and in mode deny.
+    /// Returns what an agent may change by itself: nothing while planning, and in mode deny.
     fn agent(&self) -> Grant {
         let reads_only = matches!(self.mode, PermissionMode::Plan | PermissionMode::Deny);
         Grant { reads_only, ..Grant::default() }
@@ -402,7 +402,7 @@ impl<'a> Judgement<'a> {
         }
     }
 
-    /// What a rule that allows or asks makes of a call; planning is not lifted by rules.
+    /// Returns the opinion that a rule that allows or asks gives of a call; planning is not lifted by rules.
     fn ruled(&self, tool: &ToolSpec, rule: Option<&Rule>) -> Option<Opinion> {
         let rule = rule?;
         if self.mode == PermissionMode::Plan && tool.access != Access::Read {
@@ -414,7 +414,7 @@ impl<'a> Judgement<'a> {
         })
     }
 
-    /// What the mode alone says of a tool.
+    /// Returns the opinion that the mode alone gives of a tool.
     fn by_mode(&self, access: Access) -> Opinion {
         let mode = self.mode;
         let allow = |what: &str| Opinion::allow(format!("mode {mode}: {what}"));
@@ -456,7 +456,7 @@ fn text_of<'v>(arguments: &'v Value, name: &str) -> Option<&'v str> {
     arguments.get(name).and_then(Value::as_str)
 }
 
-/// Whether `text` stands anywhere in what a tool will read.
+/// Reports whether `text` stands anywhere in what a tool will read.
 fn holds(value: &Value, text: &str) -> bool {
     match value {
         Value::String(value) => value.contains(text),
@@ -468,7 +468,7 @@ fn holds(value: &Value, text: &str) -> bool {
     }
 }
 
-/// How sure it must be that a rule is meant.
+/// The certainty that a rule needs to apply.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Strictness {
     /// To allow: no doubt.
@@ -483,7 +483,7 @@ impl Strictness {
     }
 }
 
-/// Whether a tool is that of a server; their names are joined as `mcp__server__tool`.
+/// Reports whether a tool is that of a server; their names are joined as `mcp__server__tool`.
 fn is_of_server(name: &str, server: &str, tool: Option<&str>, strictness: Strictness) -> bool {
     let rest = name.strip_prefix("mcp__").and_then(|rest| rest.strip_prefix(server));
     let Some(rest) = rest.and_then(|rest| rest.strip_prefix("__")) else { return false };

@@ -5,7 +5,7 @@ use super::rule::Rule;
 /// Most rules that one answer of "always" adds.
 const MAX_ALWAYS: usize = 8;
 
-/// How a reason begins that people must see. Front ends know it by this.
+/// The beginning of a reason that people must see. Front ends know it by this.
 const LOUD: &str = "CONFIRMED BYPASS";
 
 /// From the freest to the strictest.
@@ -20,7 +20,7 @@ pub(crate) enum Decision {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Opinion {
     pub(crate) decision: Decision,
-    /// One line.
+    /// The reason for the decision, in one line.
     pub(crate) reason: String,
     /// The rules that would answer the question for good; `None` where no rule may.
     pub(crate) always: Option<Vec<Rule>>,
@@ -52,7 +52,7 @@ impl Opinion {
         Self { can_be_tried, ..self }
     }
 
-    /// What only a confirmed bypass lets through, and must never go without a word.
+    /// Allows what only a confirmed bypass allows, with a reason that people must see.
     pub(crate) fn loudly_allow(reason: &str) -> Self {
         Self::allow(format!("{LOUD}: {reason}"))
     }

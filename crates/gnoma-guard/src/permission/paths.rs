@@ -29,7 +29,7 @@ type Names = Vec<PatternStep<Vec<PatternStep<Letter>>>>;
 #[derive(Debug)]
 pub(super) struct PathReach(Names);
 
-/// Whether an absolute path is one of these, or below one.
+/// Reports whether an absolute path is one of these, or below one.
 pub(super) fn is_reached(all: &[PathReach], path: &Path) -> bool {
     let place = names(path, Dialect::Plain, fold);
     all.iter().any(|reach| reach.meets(&place))
@@ -90,7 +90,7 @@ impl PathPattern {
         Self::parse(&text).ok().filter(Self::is_exact)
     }
 
-    /// Whether the place is surely what the rule is about.
+    /// Reports whether the place is surely what the rule is about.
     pub(crate) fn covers(&self, spot: &JudgedPath, world: &World<'_>) -> bool {
         let real = spot.real().path.as_path();
         let place = names(real, Dialect::Plain, str::to_owned);
@@ -100,7 +100,7 @@ impl PathPattern {
         !spot.is_pattern() && self.places(world).iter().any(fits)
     }
 
-    /// Whether the place is, or holds, or could turn out to be, what a rule that forbids is about.
+    /// Returns whether the place is, or holds, or could turn out to be, what a rule that forbids is about.
     pub(crate) fn touches(&self, spot: &JudgedPath, world: &World<'_>) -> Match {
         let patterns = self.reaches(world);
         let verdict = |place: &Names| {
@@ -120,18 +120,18 @@ impl PathPattern {
         self.reaches(world).iter().map(|pattern| PathReach::of(pattern)).collect()
     }
 
-    /// Whether it can only be one path.
+    /// Reports whether the pattern can only be one path.
     pub(crate) fn is_exact(&self) -> bool {
         !self.text.contains(['*', '?'])
     }
 
-    /// How much it says, for finding the most specific rule.
+    /// Returns how specific the pattern is, for finding the most specific rule.
     pub(crate) fn weight(&self) -> usize {
         self.text.chars().filter(|letter| !matches!(letter, '*' | '?')).count()
     }
 
-    /// Where it starts at the root, for allowing. Inside the workspace no link is followed: what is
-    /// led elsewhere is not what the rule was made for.
+    /// Returns the absolute paths that the pattern means, for allowing. Inside the workspace no link is followed: a
+    /// place elsewhere that a link leads to is not what the rule was made for.
     fn places(&self, world: &World<'_>) -> Vec<PathBuf> {
         match self.fixed_base(world) {
             Some(base) => vec![resolved(&base, self.is_exact(), world), base],
@@ -139,7 +139,7 @@ impl PathPattern {
         }
     }
 
-    /// Where it starts at the root, for forbidding: from everywhere, links followed and not.
+    /// Returns the absolute paths that the pattern means, for forbidding: from everywhere, links followed and not.
     fn reaches(&self, world: &World<'_>) -> Vec<PathBuf> {
         let mut bases = match self.fixed_base(world) {
             Some(base) => vec![base],
@@ -193,7 +193,7 @@ fn certain_part(pattern: &Path) -> PathBuf {
     pattern.components().take_while(is_certain).collect()
 }
 
-/// Whether the place is a folder above everything that the pattern names.
+/// Reports whether the place is a folder above everything that the pattern names.
 fn holds(place: &Names, pattern: &Path) -> bool {
     let certain = names(&certain_part(pattern), Dialect::Plain, fold);
     let mut below = place.clone();

@@ -37,12 +37,13 @@ const TRACED: [&str; 18] = [
 /// The last process that a shell started in the background.
 const LAST_STARTED: &str = "$!";
 
-/// Whether a command names a process by a path below `/proc`, also one that is only known when it runs.
+/// Reports whether a command names a process by a path below `/proc`, also one that is only known when it runs.
 pub(super) fn names_process(command: &Invocation) -> bool {
     words_of(command).any(|word| paths_of_processes(&word).next().is_some())
 }
 
-/// Whether a command opens what the sandbox does not show of another process, such as `/proc/12/cwd`.
+/// Reports whether a command opens something of another process that the sandbox does not show, such as
+/// `/proc/12/cwd`.
 pub(super) fn looks_into_process(command: &Invocation) -> bool {
     let is_traced = |path: &str| {
         let mut below = path.split('/').skip(1);
@@ -54,12 +55,12 @@ pub(super) fn looks_into_process(command: &Invocation) -> bool {
     words_of(command).any(|word| paths_of_processes(&word).any(is_traced))
 }
 
-/// Whether words outside of simple commands, such as those of a loop, name a process by a path.
+/// Reports whether words outside of simple commands, such as those of a loop, name a process by a path.
 pub(super) fn other_words_name_process(analysis: &Analysis) -> bool {
     analysis.other_words.iter().any(|word| paths_of_processes(word).next().is_some())
 }
 
-/// Whether a line signals processes that it has not started itself.
+/// Reports whether a line signals processes that it has not started itself.
 pub(super) fn signals_others(analysis: &Analysis) -> bool {
     let commands = analysis.commands.iter().map(|command| &command.text);
     let starts_own = commands.chain(&analysis.other_words).any(|text| text.contains(LAST_STARTED));
@@ -101,7 +102,7 @@ fn words_of(command: &Invocation) -> impl Iterator<Item = String> {
     known.chain(is_open.then(|| command.text.clone()))
 }
 
-/// What follows `/proc/` where that names a process or all of them: a number, a pattern, or a value.
+/// Returns what follows `/proc/` where that names a process or all of them: a number, a pattern, or a value.
 fn paths_of_processes(text: &str) -> impl Iterator<Item = &str> {
     let after = text.match_indices(PROC).filter_map(|(at, _)| text.get(at + PROC.len()..));
     after.filter_map(|rest| {

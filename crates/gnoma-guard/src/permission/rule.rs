@@ -23,11 +23,11 @@ use super::{host::HostPattern, paths::PathPattern, words::CommandWords};
 /// The effect of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RuleAction {
-    /// It runs.
+    /// The call is allowed to run.
     Allow,
     /// A person is asked.
     Ask,
-    /// It does not run.
+    /// The call does not run.
     Deny,
 }
 
@@ -41,7 +41,7 @@ impl fmt::Display for RuleAction {
     }
 }
 
-/// Who made a rule.
+/// The author of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Origin {
     /// The user's configuration.
@@ -54,7 +54,7 @@ pub enum Origin {
     Flag,
 }
 
-/// What a rule is about.
+/// The subject that a rule is about.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Subject {
     /// Every call of the tools whose name fits.
@@ -65,14 +65,14 @@ pub enum Subject {
     Path {
         /// Glob of names of tools.
         tool: String,
-        /// The paths.
+        /// The paths that the rule is about.
         path: PathPattern,
     },
     /// Tools that are given an address.
     Host(HostPattern),
     /// Tools of an MCP server.
     Mcp {
-        /// The server.
+        /// The name of the server.
         server: String,
         /// The tool; `None` for all of them.
         tool: Option<String>,
@@ -86,7 +86,7 @@ pub enum Subject {
     Text {
         /// Glob of names of tools.
         tool: String,
-        /// The text.
+        /// The text that the arguments contain.
         text: String,
     },
 }
@@ -94,11 +94,11 @@ pub enum Subject {
 /// An exception from the mode.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Rule {
-    /// What it says.
+    /// The action that the rule prescribes.
     pub action: RuleAction,
-    /// What about.
+    /// The subject that the rule is about.
     pub subject: Subject,
-    /// Who says it.
+    /// The author of the rule.
     pub origin: Origin,
 }
 
@@ -107,7 +107,7 @@ pub struct Rule {
 pub struct RuleError {
     /// The rule as it was written.
     pub text: String,
-    /// What is wrong with it, and what to write instead if that is clear.
+    /// The fault of the rule, and what to write instead if that is clear.
     pub why: String,
 }
 
@@ -208,7 +208,7 @@ impl Subject {
         }
     }
 
-    /// How specific it is, to compare with another that is about the same call.
+    /// Returns how specific the subject is, to compare it with another that is about the same call.
     pub(super) fn weight(&self) -> (u8, usize) {
         const BY_NAME: u8 = 0;
         const BY_PATTERN: u8 = 1;

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::places::FileAccess;
 
-/// What the rules of a session deny or ask about.
+/// The paths that the rules of a session deny or ask about.
 #[derive(Debug)]
 pub struct RuleReach {
     reading: Vec<PathReach>,

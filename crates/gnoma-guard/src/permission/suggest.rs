@@ -217,7 +217,7 @@ fn is_dangerous(words: &[String]) -> bool {
     !is_module && (listed(&program) || listed(unversioned) || program.starts_with("mkfs"))
 }
 
-/// Whether nothing is lost for good, kept for later commands, or hidden.
+/// Reports whether a command is mild: nothing is lost for good, kept for later commands, or hidden.
 fn is_mild(command: &Invocation) -> bool {
     command.risk < Risk::High
         && command.effects.iter().all(|effect| match effect {

@@ -32,9 +32,9 @@ const KEEPING: [(&str, &str); 6] = [
 /// A run on trial in place of a question or a refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrialRun {
-    /// Why it runs, in one line.
+    /// The reason why the command runs, in one line.
     pub reason: String,
-    /// What it may reach, and what happens to its changes.
+    /// The things that the command may reach, and what happens to its changes.
     pub grant: Grant,
     /// The rules that would always keep its changes; empty if one answer must not cover later calls.
     pub always: Vec<Rule>,
@@ -63,7 +63,7 @@ pub(super) fn of(
     Some(TrialRun { reason, grant, always: opinion.always.clone().unwrap_or_default() })
 }
 
-/// What becomes of changes in a mode; `None` where it tries nothing.
+/// Returns what happens to the changes of a trial in a mode; `None` where the mode tries nothing.
 fn becomes(mode: PermissionMode) -> Option<Trial> {
     match mode {
         PermissionMode::Plan => Some(Trial::Discard),
@@ -73,8 +73,8 @@ fn becomes(mode: PermissionMode) -> Option<Trial> {
     }
 }
 
-/// Whether variables and settings that a line lists are shown as they are: in another spelling (`env | rev`) the
-/// firewall would not know the secrets among them.
+/// Reports whether variables and settings that a line lists are shown as they are: in another spelling (`env |
+/// rev`) the firewall would not know the secrets among them.
 pub(super) fn hands_no_settings_on(analysis: &Analysis) -> bool {
     let lists = |command: &Invocation| {
         command.effects.iter().any(|effect| matches!(effect, Effect::Settings(_)))
@@ -95,15 +95,15 @@ pub(super) fn hands_no_settings_on(analysis: &Analysis) -> bool {
     !analysis.commands.iter().any(lists) || analysis.commands.iter().all(keeps)
 }
 
-/// Whether a word is no option, or one of these letters.
+/// Reports whether a word is no option, or an option made of these letters only.
 fn is_one_of(word: Option<&String>, letters: &str) -> bool {
     word.is_some_and(|word| {
         word.strip_prefix('-').is_none_or(|own| own.chars().all(|letter| letters.contains(letter)))
     })
 }
 
-/// Whether all that a command does here would be seen in a trial and stay in it. What talks to others,
-/// acts on the system, writes what git keeps or shows secrets is asked for before.
+/// Reports whether everything that a command's effect does here would be seen in a trial and stay in it. An effect
+/// that talks to others, acts on the system, writes what git keeps or shows secrets is asked about before.
 pub(super) fn answers(effect: &CommandEffect, world: &World<'_>) -> bool {
     if effect.worry.gravity != Severity::Plain {
         return false;

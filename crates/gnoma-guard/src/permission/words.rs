@@ -27,7 +27,7 @@ pub struct CommandWords {
 /// A word of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum RuleWord {
-    /// Exactly this one.
+    /// Exactly this one word.
     Plain(String),
     /// One that has these parts in their order, and anything between them.
     Glob(Vec<String>),
@@ -45,7 +45,7 @@ impl RuleWord {
     }
 }
 
-/// Whether a word begins with the first part, ends with the last, and has the others between them.
+/// Reports whether a word begins with the first part, ends with the last, and has the others between them.
 fn has_parts(parts: &[String], word: &str) -> bool {
     let [first, between @ .., last] = parts else { return false };
     let Some(rest) = word.strip_prefix(first.as_str()) else { return false };
@@ -59,14 +59,14 @@ fn has_parts(parts: &[String], word: &str) -> bool {
     })
 }
 
-/// Whether a rule is about something.
+/// The certainty that a rule is about something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Match {
-    /// Surely not.
+    /// The rule is surely not about this.
     No,
-    /// It cannot be known.
+    /// The answer cannot be known.
     Maybe,
-    /// It is.
+    /// The rule is about this.
     Yes,
 }
 
@@ -116,7 +116,7 @@ impl CommandWords {
         Ok(Self { words, more })
     }
 
-    /// Whether every word is known and as the rule says.
+    /// Reports whether every word is known and as the rule says.
     pub(crate) fn covers(&self, words: &[Option<String>]) -> bool {
         let enough = words.len() == self.words.len() || self.more;
         enough
@@ -128,8 +128,8 @@ impl CommandWords {
             })
     }
 
-    /// Whether the command is, or could turn out to be, what the rule says. A program is the same
-    /// wherever it is, and an unknown word can become any number of words.
+    /// Returns whether the command is, or could turn out to be, what the rule says. A program is the same wherever
+    /// it is, and an unknown word can become any number of words.
     pub(crate) fn touches(&self, words: &[Option<String>]) -> Match {
         let mut mine: Vec<_> = self.words.iter().map(CommandStep::of).collect();
         if self.more {
@@ -170,12 +170,12 @@ impl CommandWords {
         }
     }
 
-    /// How much it says, for finding the most specific rule.
+    /// Returns how specific the words are, for finding the most specific rule.
     pub(crate) fn weight(&self) -> usize {
         self.words.iter().filter(|word| **word != RuleWord::Any).count()
     }
 
-    /// Whether it is one command, letter by letter.
+    /// Reports whether the words are one command, letter by letter.
     pub(crate) fn is_exact(&self) -> bool {
         !self.more && self.words.iter().all(|word| matches!(word, RuleWord::Plain(_)))
     }

@@ -16,7 +16,7 @@ use crate::git::Repositories;
 pub struct World<'a> {
     /// Folder that relative paths start from; absolute.
     pub cwd: &'a Path,
-    /// The user's home.
+    /// The home folder of the user.
     pub home: Option<&'a Path>,
     /// Folders of the workspace, links resolved.
     pub roots: &'a [PathBuf],
@@ -34,12 +34,12 @@ pub struct World<'a> {
     pub resolve: &'a dyn Fn(&Path) -> PathBuf,
     /// The names in a folder; `None` where they cannot be told or are too many. A folder that is not there has none.
     pub list: &'a dyn Fn(&Path) -> Option<Vec<OsString>>,
-    /// What is known of repositories of git.
+    /// The known facts about git repositories.
     pub repositories: &'a dyn Repositories,
 }
 
-/// Where paths lead at the moment of one judgement. Each path is looked up once, so that the verdict and what it
-/// grants are about the same file, whatever another program puts in its place between two looks.
+/// The places to which paths lead at the moment of one judgement. Each path is looked up once, so that the verdict
+/// and what it grants are about the same file, whatever another program puts in its place between two looks.
 pub(super) struct PathSnapshot<'a> {
     resolve: &'a dyn Fn(&Path) -> PathBuf,
     known: RefCell<HashMap<PathBuf, PathBuf>>,

@@ -12,7 +12,7 @@ use crate::permission::{
     meet::{Dialect, fold},
 };
 
-/// Whether a shell with all its kinds of patterns takes `glob` for `name`.
+/// Reports whether a shell with all its kinds of patterns takes `glob` for `name`.
 fn expands(glob: &[char], name: &[char]) -> bool {
     match glob {
         [] => name.is_empty(),
@@ -57,8 +57,8 @@ fn many(is_one: &dyn Fn(&[char]) -> bool, part: &[char]) -> bool {
     part.is_empty() || (1..=part.len()).any(|at| is_one(&part[..at]) && many(is_one, &part[at..]))
 }
 
-/// Whether the bracket expression behind a `[` takes `letter`, and its length; `None` when it has no
-/// end.
+/// Returns whether the bracket expression behind a `[` takes `letter`, and the expression's length; `None` when it
+/// has no end.
 fn bracket(text: &[char], letter: Option<char>) -> Option<(bool, usize)> {
     let is_not = matches!(text.first(), Some('!' | '^'));
     let mut at = usize::from(is_not);

@@ -30,14 +30,14 @@ pub(crate) const MAX_PATH_BYTES: usize = 4096;
 /// Folders around a path that are looked at.
 const MAX_FOLDERS: usize = 128;
 
-/// What is done at a place.
+/// The kind of access to a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum FileAccess {
     /// Contents or names are read.
     Read,
-    /// Something is created or changed.
+    /// A file or folder is created or changed.
     Write,
-    /// Something is removed, with all below it.
+    /// A file or folder is removed, with all below it.
     Delete,
 }
 
@@ -52,22 +52,22 @@ impl FileAccess {
     }
 }
 
-/// How much a touch of a place matters, from least to most.
+/// The severity of an access to a place, from least to most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Severity {
     /// The mode alone decides.
     Plain,
-    /// Outside the workspace.
+    /// The place is outside the workspace.
     Outside,
     /// A secret would be shown.
     Secret,
-    /// Something outside the workspace would be changed or lost.
+    /// A file or folder outside the workspace would be changed or lost.
     Beyond,
     /// A change would affect later runs, credentials, or the system.
     Guarded,
 }
 
-/// What there is to say about a touch.
+/// The severity and the description of an access to a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Concern {
     pub(crate) gravity: Severity,
@@ -158,13 +158,13 @@ fn changed(
     (Severity::Beyond, Some("outside the workspace"))
 }
 
-/// Whether it means a temporary file of the session, which ends with it.
+/// Reports whether the place means a temporary file of the session, which ends with the session.
 pub(crate) fn is_own_temporary(spot: &JudgedPath, world: &World<'_>) -> bool {
     spot.forms().all(|form| world.repositories.is_own_temporary(&form.path))
 }
 
-/// Whether a concern is of no weight because its place is among the session's own temporary files, which commands
-/// find without its being named.
+/// Reports whether a concern is of no weight because its place is among the session's own temporary files, which
+/// commands find without its being named.
 pub(crate) fn is_plain_temporary(spot: &JudgedPath, concern: &Concern, world: &World<'_>) -> bool {
     let is_temporary = in_temporary(spot, world) && world.repositories.replaces_temporary();
     is_temporary && concern.gravity == Severity::Plain
@@ -180,7 +180,7 @@ pub(crate) fn readable_by_all(spot: &JudgedPath, world: &World<'_>) -> Option<Pa
     (!is_elsewhere).then(|| spot.folder_or_path())
 }
 
-/// Where something outside the workspace is.
+/// Describes where a place outside the workspace is.
 fn outside(spot: &JudgedPath, world: &World<'_>) -> &'static str {
     if in_temporary(spot, world) && world.repositories.replaces_temporary() {
         "among the temporary files of the machine, which are not those of this session"
@@ -189,13 +189,13 @@ fn outside(spot: &JudgedPath, world: &World<'_>) -> &'static str {
     }
 }
 
-/// Whether all of it is in the workspace, links followed.
+/// Reports whether all of the place is in the workspace, links followed.
 pub(crate) fn is_inside(spot: &JudgedPath, world: &World<'_>) -> bool {
     let real = spot.real();
     world.roots.iter().any(|root| real.path.starts_with(root))
 }
 
-/// What a place holds that should not be shown.
+/// Returns the kind of secret that a place holds, which should not be shown.
 pub(crate) fn secret(spot: &JudgedPath, world: &World<'_>) -> Option<&'static str> {
     let secret = |form: &PathForm| {
         let is_shown = is_public(form, world) || form.is_named_like(EXAMPLES);
@@ -215,7 +215,7 @@ fn readable_secret(spot: &JudgedPath, world: &World<'_>) -> Option<&'static str>
     paths.is_none_or(|paths| paths.iter().any(is_secret)).then_some(kind)
 }
 
-/// What a place decides about, so that changing it needs a person.
+/// Returns a description of what a place decides about, so that changing it needs a person.
 fn guarded(spot: &JudgedPath, world: &World<'_>) -> Option<&'static str> {
     let by_name = |form: &PathForm| named(form, tables::guarded(), world);
     secret(spot, world)
@@ -227,14 +227,16 @@ fn guarded(spot: &JudgedPath, world: &World<'_>) -> Option<&'static str> {
         .or_else(|| is_system(spot, world).then_some("part of the system"))
 }
 
-/// Whether the home itself is worked on, or a copy of it. Elsewhere its settings are outside the workspace.
+/// Reports whether the session works on the home itself, or on a copy of it. Elsewhere the home's settings are
+/// outside the workspace.
 fn works_at_home(world: &World<'_>) -> bool {
     let copied = world.copies.iter().map(|(_, original)| original);
     let worked_on: Vec<_> = world.roots.iter().chain(copied).collect();
     homes(world).iter().any(|home| worked_on.iter().any(|folder| home.starts_with(folder)))
 }
 
-/// What begins with a dot directly in the home, or a pattern could name, apart from caches, work and copies.
+/// Returns a description of a path that begins with a dot directly in the home, or of a pattern that could name
+/// one, apart from caches, work and copies.
 fn home_setting(spot: &JudgedPath, world: &World<'_>) -> Option<&'static str> {
     let homes = homes(world);
     let is_plain = |form: &PathForm| {
@@ -247,7 +249,7 @@ fn home_setting(spot: &JudgedPath, world: &World<'_>) -> Option<&'static str> {
     spot.forms().any(is_setting).then_some(HOME_SETTINGS)
 }
 
-/// Whether it is a folder of programs or right in one, or a pattern could name one.
+/// Reports whether a path is a folder of programs or directly in one, or a pattern that could name one.
 fn is_program(form: &PathForm, world: &World<'_>) -> bool {
     let programs = world.programs.iter();
     programs
@@ -255,7 +257,8 @@ fn is_program(form: &PathForm, world: &World<'_>) -> bool {
         .any(|folder| form.path.iter().count() <= folder.iter().count() + 1)
 }
 
-/// Whether it is in a repository's own folder, whatever that is called, or would make its folder one.
+/// Reports whether the place is in a repository's own folder, whatever that is called, or would make its folder
+/// one.
 fn in_repository(spot: &JudgedPath, world: &World<'_>) -> bool {
     let real = &spot.real().path;
     let inside = real.ancestors().take_while(|path| {
@@ -267,7 +270,7 @@ fn in_repository(spot: &JudgedPath, world: &World<'_>) -> bool {
     })
 }
 
-/// Whether it belongs to the system and not to a workspace within one of its folders.
+/// Reports whether the place belongs to the system and not to a workspace within one of its folders.
 fn is_system(spot: &JudgedPath, world: &World<'_>) -> bool {
     let is_workspace = |form: &PathForm, folder: &Path| {
         let within = |root: &&PathBuf| root.starts_with(folder) && form.path.starts_with(root);
@@ -291,7 +294,7 @@ fn homes(world: &World<'_>) -> Vec<PathBuf> {
     written.clone().into_iter().chain(written.map(|home| (world.resolve)(&home))).collect()
 }
 
-/// Whether it came with a program. Not where somebody works or lives among programs.
+/// Reports whether the place came with a program; false for a home or a workspace among programs.
 fn is_public(form: &PathForm, world: &World<'_>) -> bool {
     let own = homes(world);
     form.is_below_any(tables::PUBLIC)
@@ -303,8 +306,8 @@ fn is_own(spot: &JudgedPath, world: &World<'_>) -> bool {
     spot.forms().any(|form| folders.iter().any(|folder| form.is_below(folder)))
 }
 
-/// Whether it is among the skills there, however it is reached: they may be read like other files of a
-/// person. What a shell would expand may be elsewhere.
+/// Reports whether the place is among the skills in gnoma's own folders, however it is reached: they may be read
+/// like other files of a person. A path that a shell would expand may be elsewhere.
 fn is_skill(spot: &JudgedPath, world: &World<'_>) -> bool {
     let folders: Vec<_> = own_folders(world).iter().map(|folder| folder.join("skills")).collect();
     spot.forms().all(|form| {
@@ -313,7 +316,7 @@ fn is_skill(spot: &JudgedPath, world: &World<'_>) -> bool {
     })
 }
 
-/// Whether a shell could make something else of it.
+/// Reports whether a shell could make something else of the path.
 fn may_expand(path: &Path) -> bool {
     const EXPANDED: [char; 9] = ['*', '?', '[', ']', '{', '}', '$', '`', '!'];
     path.to_string_lossy().contains(EXPANDED)
@@ -325,8 +328,8 @@ fn own_folders(world: &World<'_>) -> Vec<PathBuf> {
     real.chain(world.config_dirs.iter().cloned()).collect()
 }
 
-/// Whether reading there needs a reason: folders of people, and what is beside the workspace.
-/// Programs, headers, documentation and the caches of tool chains are everybody's.
+/// Reports whether reading there needs a reason: folders of people, and what is beside the workspace. Programs,
+/// headers, documentation and the caches of tool chains are everybody's.
 fn is_private(spot: &JudgedPath, world: &World<'_>) -> bool {
     if is_inside(spot, world) || is_own_temporary(spot, world) {
         return false;
@@ -352,7 +355,8 @@ fn is_private(spot: &JudgedPath, world: &World<'_>) -> bool {
         || real.is_below_any(tables::RAW)
 }
 
-/// Whether it need not last. A home that was put among temporary files holds what must.
+/// Reports whether the place need not last, because it is temporary. A home that was put among temporary files
+/// holds what must last.
 fn in_temporary(spot: &JudgedPath, world: &World<'_>) -> bool {
     let real = spot.real();
     let at_home = |home: &PathBuf| real.is_below(home) || home.starts_with(&real.path);
@@ -364,7 +368,7 @@ fn below_temporary(path: &Path) -> bool {
     tables::TEMPORARY.iter().any(below)
 }
 
-/// Whether deleting it would take a whole root of the workspace, or a folder around one.
+/// Reports whether deleting the place would take a whole root of the workspace, or a folder around one.
 fn takes_root(spot: &JudgedPath, world: &World<'_>) -> bool {
     spot.forms().any(|form| {
         let sweep = if form.ends_in_anything() { form.path.parent() } else { None };

@@ -15,7 +15,7 @@ pub(super) struct Name {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NameKind {
-    /// A name.
+    /// A name without any pattern.
     Literal,
     /// A pattern that somebody could mean a certain name by, such as `.e*v`.
     Telling,
@@ -25,8 +25,8 @@ pub(super) enum NameKind {
     Anything,
 }
 
-/// Whether the names of a place can be these. Patterns for everything name nothing by themselves: at
-/// least one name must tell.
+/// Reports whether the names of a place can be these. Patterns for everything name nothing by themselves: at least
+/// one name must tell.
 pub(super) fn fits_names(place: &[Name], names: &[Name]) -> bool {
     let tells = |(wanted, name): (&Name, &Name)| match name.kind {
         NameKind::Literal | NameKind::Telling => true,

@@ -67,7 +67,7 @@ impl JudgedPath {
         [&self.literal, &self.real].into_iter().chain(&self.original)
     }
 
-    /// With links followed.
+    /// Returns the form with links followed.
     pub(crate) fn real(&self) -> &PathForm {
         &self.real
     }
@@ -76,7 +76,7 @@ impl JudgedPath {
         self.is_pattern
     }
 
-    /// Where it is, for a grant: of a pattern the folder that is certain.
+    /// Returns the path of the place, for a grant: of a pattern the folder that is certain.
     pub(crate) fn folder_or_path(&self) -> PathBuf {
         if !self.is_pattern {
             return self.real.path.clone();
@@ -96,7 +96,7 @@ impl JudgedPath {
         shown(&self.literal.path, world)
     }
 
-    /// Where links lead it, when that is not where it seems to be.
+    /// Returns the path to which links lead the place, when that is not where it seems to be.
     pub(crate) fn target(&self, world: &World<'_>) -> Option<String> {
         let expected = match self.literal.path.strip_prefix(world.cwd) {
             Ok(rest) => (world.resolve)(world.cwd).join(rest),
@@ -127,7 +127,7 @@ impl PathForm {
         Self { names: names.collect(), path }
     }
 
-    /// Its names, each as it is written and ready for comparing.
+    /// Returns the names of the path, each as it is written and ready for comparing.
     pub(super) fn parts(&self) -> impl Iterator<Item = (&OsStr, &Name)> {
         let written = self.path.components().filter_map(|component| match component {
             Component::Normal(name) => Some(name),
@@ -136,7 +136,7 @@ impl PathForm {
         written.zip(&self.names)
     }
 
-    /// Its names as steps, for patterns of rules.
+    /// Returns the names of the path as steps, for patterns of rules.
     pub(crate) fn steps(&self) -> Vec<PatternStep<Vec<PatternStep<Letter>>>> {
         let step = |name: &Name| {
             if name.kind == NameKind::Anything && name.folded == "**" {
@@ -148,7 +148,7 @@ impl PathForm {
         self.names.iter().map(step).collect()
     }
 
-    /// Whether it is the place; `homes` are the folders that one of the home may begin in.
+    /// Reports whether the path is the place; `homes` are the folders that one of the home may begin in.
     pub(super) fn is_at(&self, place: &SensitivePlace, homes: &[PathBuf]) -> bool {
         match place.start {
             PlaceStart::Anywhere => {
@@ -166,18 +166,18 @@ impl PathForm {
         }
     }
 
-    /// Whether the names of the place stand here from the name `at` on.
+    /// Reports whether the names of the place stand here from the name `at` on.
     fn is_from(&self, at: usize, place: &SensitivePlace) -> bool {
         let window = self.names.get(at..at + place.names.len());
         window.is_some_and(|window| fits_names(&place.names, window))
     }
 
-    /// Whether a place that begins with the name `at` ends with the path, where it must.
+    /// Reports whether a place that begins with the name `at` ends with the path, where it must.
     fn ends_with(&self, at: usize, place: &SensitivePlace) -> bool {
         place.below || self.names.len() == at + place.names.len()
     }
 
-    /// Whether it is `folder` or is in it.
+    /// Reports whether the path is `folder` or is in it.
     pub(super) fn is_below(&self, folder: &Path) -> bool {
         let folder = Self::new(without_dots(folder), Dialect::Plain);
         self.names.len() >= folder.names.len()
@@ -188,14 +188,14 @@ impl PathForm {
         folders.iter().any(|folder| self.path.starts_with(folder))
     }
 
-    /// Whether its last name is one of `names`.
+    /// Reports whether the last name of the path is one of `names`.
     pub(super) fn is_named_like(&self, names: &[&str]) -> bool {
         self.names.last().is_some_and(|last| {
             last.kind == NameKind::Literal && names.iter().any(|name| matches(name, &last.folded))
         })
     }
 
-    /// Whether it means everything in a folder.
+    /// Reports whether the path means everything in a folder.
     pub(super) fn ends_in_anything(&self) -> bool {
         self.names.last().is_some_and(|name| name.kind == NameKind::Anything)
     }

@@ -12,15 +12,15 @@ use crate::permission::meet::Dialect;
 #[derive(Debug)]
 pub(super) struct SensitivePlace {
     pub(super) names: Vec<Name>,
-    /// Where it begins.
+    /// The point at which the place begins.
     pub(super) start: PlaceStart,
     /// All below it matters too.
     pub(super) below: bool,
-    /// What it is, as the end of a sentence.
+    /// The description of the place, as the end of a sentence.
     pub(super) kind: &'static str,
 }
 
-/// Where the names of a place begin.
+/// The point at which the names of a place begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PlaceStart {
     Anywhere,
@@ -33,7 +33,7 @@ pub(super) fn secrets() -> &'static [SensitivePlace] {
     &PLACES
 }
 
-/// What matters only when it is changed.
+/// Returns the places that matter only when they are changed.
 pub(super) fn guarded() -> &'static [SensitivePlace] {
     static PLACES: LazyLock<Vec<SensitivePlace>> = LazyLock::new(|| places(GUARDED));
     &PLACES
@@ -109,7 +109,7 @@ pub(super) const PUBLIC: &[&str] = &[
 pub(super) const TEMPORARY: &[&str] =
     &["/tmp", "/var/tmp", "/dev/shm", "/private/tmp", "/private/var/tmp", "/private/var/folders"];
 
-/// Where people keep their own.
+/// The folders where people keep their own files.
 pub(super) const PEOPLE: &[&str] =
     &["/home", "/root", "/Users", "/mnt", "/media", "/Volumes", "/run/media", "/run/user", "/net"];
 

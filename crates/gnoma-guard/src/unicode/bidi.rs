@@ -7,9 +7,9 @@ use super::scripts::is_right_to_left;
 
 /// Longest span that is looked at, in bytes.
 const MAX_SPAN_BYTES: usize = 8 << 10;
-/// How far behind a mark or span letters of the other direction are looked for, in bytes.
+/// The distance behind a mark or span in which letters of the other direction are looked for, in bytes.
 const MAX_AHEAD_BYTES: usize = 512;
-/// Spans within spans.
+/// The most spans within spans.
 const MAX_DEPTH: usize = 16;
 
 const LEFT_EMBEDDING: char = '\u{202A}';
@@ -22,12 +22,12 @@ const RIGHT_ISOLATE: char = '\u{2067}';
 const FIRST_ISOLATE: char = '\u{2068}';
 const POP_ISOLATE: char = '\u{2069}';
 
-/// What to do with the controls of a stretch of text.
+/// The decision about the controls of a stretch of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BidiVerdict {
-    /// The stretch's length.
+    /// The length of the stretch.
     pub bytes: usize,
-    /// Its controls stay.
+    /// True if the controls of the stretch stay.
     pub stays: bool,
 }
 
@@ -86,12 +86,12 @@ pub(super) fn span(
     end.then_some(BidiVerdict { bytes: opening.len_utf8() + behind.len(), stays: false })
 }
 
-/// Whether letters written from right to left follow on the line, from the byte `from` on.
+/// Reports whether letters written from right to left follow on the line, from the byte `from` on.
 fn turns_after(behind: &str, from: usize, end: bool) -> Option<bool> {
     Some(ahead(behind.get(from..).unwrap_or_default(), 0, end)? == Ahead::Turns)
 }
 
-/// Whether `close` closes `open`, and the span held what it was opened for.
+/// Reports whether `close` closes `open`, and the span held what it was opened for.
 fn is_justified(open: &OpenSpan, close: char) -> bool {
     match open.by {
         LEFT_EMBEDDING => close == POP_EMBEDDING,
@@ -101,7 +101,7 @@ fn is_justified(open: &OpenSpan, close: char) -> bool {
     }
 }
 
-/// What follows on the line.
+/// The kind of text that follows on the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ahead {
     /// Letters written from right to left.
@@ -126,7 +126,7 @@ pub(super) fn ahead(rest: &str, known: usize, end: bool) -> Option<Ahead> {
     end.then_some(Ahead::Calm { bytes: rest.len() })
 }
 
-/// Where looking ahead stops: at line ends, and at what a terminal would swallow.
+/// Reports whether looking ahead stops at this character: at line ends, and at what a terminal would swallow.
 fn ends_line(c: char) -> bool {
     c == '\n' || c == '\u{1B}' || ('\u{80}'..='\u{9F}').contains(&c)
 }

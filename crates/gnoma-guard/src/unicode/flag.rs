@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What sort of thing a [`Flag`] is about.
+/// The sort of thing that a [`Flag`] is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FlagKind {
     /// Tag characters, which spell words that nobody sees.
@@ -36,7 +36,7 @@ pub enum FlagKind {
 }
 
 impl FlagKind {
-    /// Whether this is rare enough in honest text to report it to a person.
+    /// Reports whether this is rare enough in honest text to report it to a person.
     #[must_use]
     pub fn is_suspicious(self) -> bool {
         match self {
@@ -56,16 +56,16 @@ impl FlagKind {
     }
 }
 
-/// Something found in a text.
+/// A finding in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flag {
-    /// What sort of thing.
+    /// The sort of thing that was found.
     pub kind: FlagKind,
     /// Byte offset in the input of the first one.
     pub at: usize,
-    /// How many of them.
+    /// The number of such findings in the text.
     pub count: usize,
-    /// It was removed; otherwise it is still in the cleaned text.
+    /// True if the finding was removed; otherwise it is still in the cleaned text.
     pub removed: bool,
     what: &'static str,
 }

@@ -20,7 +20,7 @@ pub(super) struct BreakWatch {
     letters: usize,
     /// A letter beyond ASCII is among them.
     is_accented: bool,
-    /// It has digits or signs of names.
+    /// True if the word has digits or signs of names.
     is_name: bool,
     /// Words before it on the line have letters beyond ASCII.
     is_foreign: bool,
@@ -52,7 +52,7 @@ impl BreakWatch {
         }
     }
 
-    /// Whether the word may be broken here; `None` when too little follows to tell.
+    /// Reports whether the word may be broken here; `None` when too little follows to tell.
     pub(super) fn may_break(self, before: Option<char>, behind: &str, end: bool) -> Option<bool> {
         if self.is_name
             || self.letters < MIN_SIDE_LETTERS

@@ -1,6 +1,6 @@
 //! What may stay beside text.
 
-/// What may stay beside text.
+/// The content that may stay beside text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Keep {
     /// Text only: for models, logs and stores.

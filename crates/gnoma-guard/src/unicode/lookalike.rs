@@ -56,10 +56,9 @@ fn looks_cyrillic(letter: u8) -> bool {
     b"aceopxyABCEHKMOPTX".contains(&letter)
 }
 
-/// Where a character that looks like ASCII is worth a word.
+/// The surroundings in which a character that looks like ASCII is worth reporting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FlagContext {
-    /// Anywhere.
     Anywhere,
     /// Beside an ASCII letter or digit.
     ByWord,

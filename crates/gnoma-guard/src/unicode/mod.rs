@@ -28,7 +28,7 @@ use walk::{Walk, plain_ascii};
 pub struct Cleaned<'a> {
     /// The text, borrowed when nothing had to go.
     pub text: Cow<'a, str>,
-    /// What was taken out, and what of the rest deceives.
+    /// The things that were taken out, and those of the rest that deceive.
     pub flags: Vec<Flag>,
 }
 

@@ -3,7 +3,7 @@
 //! Ranges are those of blocks, not of single letters: what matters is whether a joiner is in text that has joins,
 //! not whether the word is spelled correctly. Source: Unicode 16.
 
-/// How letters of a script use joiners.
+/// The way in which letters of a script use joiners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Joins {
     /// Letters take the form that their neighbours ask for: Arabic and the like.
@@ -265,7 +265,7 @@ const PICTOGRAPHS: &[(u32, u32)] = &[
     (0x1FC00, 0x1FFFD),
 ];
 
-/// Whether a character can be shown as a picture.
+/// Reports whether a character can be shown as a picture.
 pub(super) fn is_pictograph(c: char) -> bool {
     // Letters are asked about far more often than pictures.
     !matches!(c, '\u{AF}'..='\u{2000}' | '\u{3400}'..='\u{FFFF}') && lies_in(c, PICTOGRAPHS)

@@ -8,10 +8,10 @@
 
 use super::flag::FlagKind;
 
-/// How a character of the table is judged.
+/// The way in which a character of the table is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
-    /// Nobody needs it in text: always goes.
+    /// A character that no text needs: it always goes.
     Never,
     /// A carriage return stays as part of a line break.
     CarriageReturn,
@@ -183,7 +183,7 @@ static TABLE: &[CharRange] = &[
     entry(0x10_FFFE, 0x10_FFFF, Class::Never, FlagKind::Invalid, NONCHARACTERS),
 ];
 
-/// Where letters of most scripts are that have no entry, to spare the search.
+/// The ranges in which letters of most scripts are that have no entry, to spare the search.
 const PLAIN: [(u32, u32); 3] = [(0x370, 0x61B), (0x3165, 0xDFFF), (0x20, 0x7E)];
 
 /// The entry of a character; `None` when it only shows itself.
@@ -197,7 +197,7 @@ pub(super) fn look_up(c: char) -> Option<&'static CharRange> {
     (code <= entry.last).then_some(entry)
 }
 
-/// Whether a character only shows itself.
+/// Reports whether a character only shows itself.
 pub(super) fn is_plain(c: char) -> bool {
     look_up(c).is_none()
 }

@@ -10,10 +10,10 @@ const MAX_STRING_BYTES: usize = 8 << 10;
 /// Intermediate bytes of a short escape sequence.
 const MAX_INTERMEDIATES: usize = 4;
 
-/// What follows an escape character.
+/// The kind of sequence that follows an escape character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sequence {
-    /// Its end is not here yet.
+    /// A sequence whose end is not here yet.
     Unfinished,
     /// Text attributes: the sequence's length, and where its parameters start in it.
     Attributes { bytes: usize, parameters: usize },
@@ -122,7 +122,7 @@ impl Pen {
         self
     }
 
-    /// Whether text written so cannot be read.
+    /// Reports whether text written with this pen cannot be read.
     pub(super) fn hides(self) -> bool {
         self.is_concealed || (self.ink.is_some() && self.ink == self.paper)
     }

@@ -34,7 +34,7 @@ const GAPS: &str = "\
 
 static RANGES: OnceLock<Vec<(u32, u32)>> = OnceLock::new();
 
-/// Whether a character is one of them.
+/// Reports whether a character is one of the unassigned code points.
 pub(super) fn is_unassigned(c: char) -> bool {
     let code = u32::from(c);
     if !(0x370..0xfff0).contains(&code) {

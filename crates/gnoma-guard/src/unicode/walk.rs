@@ -40,7 +40,7 @@ fn shows_ascii(c: char) -> bool {
     matches!(c, ' '..='~' | '\n' | '\t')
 }
 
-/// How many bytes at the start are ASCII that only shows itself.
+/// Returns how many bytes at the start are ASCII that only shows itself.
 pub(super) fn plain_ascii(bytes: &[u8]) -> usize {
     const CHUNK: usize = 64;
     let is_special = |b: u8| !shows_ascii(char::from(b));
@@ -59,17 +59,17 @@ pub(super) struct WalkStep {
     pub stays: bool,
 }
 
-/// What the walk remembers of the text behind it.
+/// The facts that the walk remembers of the text behind it.
 #[derive(Clone, Debug)]
 pub(super) struct Walk {
     keep: Keep,
-    /// Bytes walked.
+    /// The number of bytes walked so far.
     at: usize,
     /// The last character that stayed.
     before: Option<char>,
     /// The last character at all was a variation selector.
     after_selector: bool,
-    /// What stayed last is a picture that can be joined to another.
+    /// True if what stayed last is a picture that can be joined to another.
     in_emoji: bool,
     private_run: usize,
     /// The line had a byte order mark.
@@ -78,7 +78,7 @@ pub(super) struct Walk {
     line_turns: bool,
     /// No letters written from right to left stand between here and this offset.
     calm_until: usize,
-    /// Where the stretch ends whose direction controls are judged, and whether they stay.
+    /// The end of the stretch whose direction controls are judged, and whether they stay.
     span: (usize, bool),
     pen: Pen,
     words: WordWatch,
@@ -202,7 +202,7 @@ impl Walk {
         Some(WalkStep { bytes, stays })
     }
 
-    /// Whether a character of the table stays where it is; `None` when too little follows to tell.
+    /// Reports whether a character of the table stays where it is; `None` when too little follows to tell.
     fn stays(&mut self, c: char, class: Class, behind: &str, end: bool) -> Option<bool> {
         let before = self.before;
         let next = behind.chars().next();
@@ -253,8 +253,9 @@ impl Walk {
         })
     }
 
-    /// Whether a byte order mark stands where a file begins that is shown in a text: at the start of a line, or behind what
-    /// listings and differences put before it. It deceives nobody there, but one in a line is enough.
+    /// Reports whether a byte order mark stands where a file begins that is shown in a text: at the start of a
+    /// line, or behind what listings and differences put before it. A mark there deceives no reader, but one in a
+    /// line is enough.
     fn begins_a_file(&mut self) -> bool {
         let is_first = !std::mem::replace(&mut self.line_has_mark, true);
         let before = matches!(
@@ -315,7 +316,7 @@ impl Walk {
         Some(self.span.1)
     }
 
-    /// Whether letters written from right to left stand soon behind; `at` is where `behind` starts.
+    /// Reports whether letters written from right to left stand soon behind; `at` is where `behind` starts.
     fn line_will_turn(&mut self, at: usize, behind: &str, end: bool) -> Option<bool> {
         let known = self.calm_until.saturating_sub(at);
         match bidi::ahead(behind, known, end)? {
@@ -358,7 +359,7 @@ fn is_tag(c: char) -> bool {
     matches!(c, '\u{E0020}'..='\u{E007F}')
 }
 
-/// Whether `rest` starts with the tags of a flag; `None` when it may yet.
+/// Reports whether `rest` starts with the tags of a flag; `None` when it may yet.
 fn continues_flag(rest: &str, end: bool) -> Option<bool> {
     if TAG_FLAGS.iter().any(|flag| rest.starts_with(flag)) {
         return Some(true);
@@ -367,7 +368,7 @@ fn continues_flag(rest: &str, end: bool) -> Option<bool> {
     (!may_become_one).then_some(false)
 }
 
-/// Whether the selectors or tags behind a picture make no emoji, but can spell something.
+/// Reports whether the selectors or tags behind a picture make no emoji, but can spell something.
 fn carries_text(picture: char, behind: &str, end: bool) -> Option<bool> {
     let mut following = behind.chars();
     match following.next() {
@@ -381,7 +382,7 @@ fn carries_text(picture: char, behind: &str, end: bool) -> Option<bool> {
     }
 }
 
-/// Whether `text` starts with a character that always stays.
+/// Reports whether `text` starts with a character that always stays.
 fn stands(text: &str, end: bool) -> Option<bool> {
     let Some(c) = text.chars().next() else { return Some(false) };
     if scripts::is_pictograph(c) {
@@ -390,7 +391,7 @@ fn stands(text: &str, end: bool) -> Option<bool> {
     Some(table::is_plain(c))
 }
 
-/// Whether a character is a mark on the one before, and always stays.
+/// Reports whether a character is a mark on the one before, and always stays.
 fn shows_as_mark(c: char) -> bool {
     is_combining_mark(c) && table::is_plain(c)
 }
@@ -419,7 +420,7 @@ fn is_mathematical(c: char) -> bool {
     matches!(c, '\u{2200}'..='\u{22FF}' | '\u{1D400}'..='\u{1D7FF}')
 }
 
-/// Whether what follows an invisible character shows itself, or ends the line or text.
+/// Reports whether what follows an invisible character shows itself, or ends the line or text.
 fn shows(behind: &str, end: bool) -> Option<bool> {
     match behind {
         "\r" if !end => None,
@@ -428,14 +429,14 @@ fn shows(behind: &str, end: bool) -> Option<bool> {
     }
 }
 
-/// Whether a filler of a Korean syllable has the part of a syllable beside it that it completes.
+/// Reports whether a filler of a Korean syllable has the part of a syllable beside it that it completes.
 fn fills_syllable(filler: char, before: Option<char>, next: Option<char>) -> bool {
     let is_leading = |c| matches!(c, '\u{1100}'..='\u{115E}' | '\u{A960}'..='\u{A97C}');
     let is_vowel = |c| matches!(c, '\u{1161}'..='\u{11A7}' | '\u{D7B0}'..='\u{D7C6}');
     if filler == '\u{115F}' { next.is_some_and(is_vowel) } else { before.is_some_and(is_leading) }
 }
 
-/// Whether a variation selector chooses a form that `base` has.
+/// Reports whether a variation selector chooses a form that `base` has.
 fn selects(selector: char, base: char, next: Option<char>) -> bool {
     match selector {
         '\u{FE0E}' | '\u{FE0F}' => {
@@ -447,8 +448,8 @@ fn selects(selector: char, base: char, next: Option<char>) -> bool {
     }
 }
 
-/// Whether a printed space after a Latin letter looks like the space of a command and is none:
-/// before a word, an option, a path or a variable; or has nothing behind it to be apart from.
+/// Reports whether a printed space after a Latin letter looks like the space of a command and is none: before a
+/// word, an option, a path or a variable; or has nothing behind it to be apart from.
 fn glues(behind: &str, end: bool) -> Option<bool> {
     let mut chars = behind.chars();
     let Some(next) = chars.next() else { return Some(true) };
@@ -463,7 +464,7 @@ fn glues(behind: &str, end: bool) -> Option<bool> {
     }
 }
 
-/// Whether a non-joiner parts letters that would join.
+/// Reports whether a non-joiner parts letters that would join.
 fn parts(before: Option<char>, next: Option<char>) -> bool {
     let Some((before, (joins, script))) = before.and_then(|c| Some((c, scripts::joining(c)?)))
     else {
@@ -480,7 +481,7 @@ fn parts(before: Option<char>, next: Option<char>) -> bool {
     }
 }
 
-/// Whether a joiner joins letters, or shows the joined form of one.
+/// Reports whether a joiner joins letters, or shows the joined form of one.
 fn joins(before: Option<char>, next: Option<char>) -> bool {
     let is_cursive = |c| scripts::joining(c).is_some_and(|(joins, _)| joins == Joins::Cursive);
     let script = |c: Option<char>| Some(scripts::joining(c?)?.1);
@@ -489,7 +490,7 @@ fn joins(before: Option<char>, next: Option<char>) -> bool {
         || script(before).is_some_and(|before| script(next) == Some(before))
 }
 
-/// Whether a run of Braille blanks leads to a Braille pattern.
+/// Reports whether a run of Braille blanks leads to a Braille pattern.
 fn meets_braille(behind: &str, end: bool) -> Option<bool> {
     for (count, c) in behind.chars().enumerate() {
         if c != BRAILLE_BLANK || count == MAX_BLANK_RUN {

@@ -83,7 +83,7 @@ impl Vault {
         placeholder
     }
 
-    /// Whether the value has a placeholder.
+    /// Reports whether the value has a placeholder.
     pub(crate) fn holds(&self, value: &str) -> bool {
         let digest: [u8; 32] = Sha256::digest(value).into();
         self.kept.lock().placeholders.contains_key(&digest)
@@ -148,7 +148,7 @@ impl Vault {
         self.kept.lock().values.get(placeholder).map(|value| use_value(value))
     }
 
-    /// Whether what looks like a placeholder stands for nothing in any session.
+    /// Reports whether a text that looks like a placeholder stands for nothing in any session.
     pub(crate) fn is_example(written: &str) -> bool {
         placeholder::number(written).is_some_and(|number| number < LEAST_NUMBER)
     }

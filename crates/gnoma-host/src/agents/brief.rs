@@ -37,8 +37,8 @@ impl SeenPart {
         Self { messages: messages.len(), hash: hasher.finish() }
     }
 
-    /// What came after it, where this is the same conversation; `None` where it is another one, such as
-    /// after a rewind.
+    /// Returns the messages after the seen part if this is the same conversation; `None` if it is another one, such
+    /// as after a rewind.
     pub(super) fn rest<'m>(&self, messages: &'m [Arc<Message>]) -> Option<&'m [Arc<Message>]> {
         let (known, rest) = messages.split_at_checked(self.messages)?;
         (Self::all(known) == *self).then_some(rest)
@@ -71,7 +71,7 @@ pub(super) fn prompt(messages: &[Arc<Message>], me: &ModelRef, new: bool) -> Str
     format!("{PAST}\n\n{left_out}{}\n\n{NOW}\n\n{now}", end.trim())
 }
 
-/// What a person says in these messages.
+/// Returns the words of the user in these messages.
 pub(super) fn words(messages: &[Arc<Message>]) -> String {
     let mut all = Vec::new();
     for message in messages {

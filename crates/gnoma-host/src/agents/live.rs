@@ -19,7 +19,7 @@ use super::brief::SeenPart;
 
 /// Longest start: the process, the handshake and the session.
 const START_PATIENCE: Duration = Duration::from_secs(20);
-/// How long an agent may take to end its turn after a cancellation.
+/// The time an agent may take to end its turn after a cancellation.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes that are read at once.
 const READ_BYTES: usize = 16 << 10;
@@ -28,7 +28,7 @@ const TOLD_LINES: usize = 3;
 /// Most bytes of an agent's error that are shown.
 const MAX_TOLD_BYTES: usize = 2 << 10;
 
-/// What the call is about under which an agent waits.
+/// The purpose of the call that an agent waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Waits {
     /// For nothing but the next round.
@@ -52,16 +52,16 @@ pub(super) struct LiveAgent {
     read: VecDeque<Line>,
     out: Vec<u8>,
     buffer: Box<[u8]>,
-    /// What it said while something else was waited for.
+    /// The agent's messages that arrived while something else was waited for.
     pub(super) queue: VecDeque<AgentSaid>,
-    /// It can change nothing by itself.
+    /// `true` if the agent can change nothing by itself.
     pub(super) reads_only: bool,
-    /// What it has seen of the conversation; `None` before its first turn.
+    /// The part of the conversation that the agent has seen; `None` before its first turn.
     pub(super) seen: Option<SeenPart>,
     pub(super) waits: Waits,
     /// The call of its own that it was last heard of.
     pub(super) call: Box<AgentCall>,
-    /// What a person said while it worked.
+    /// The user's messages that arrived while the agent worked.
     pub(super) later: Vec<String>,
 }
 
@@ -164,7 +164,7 @@ impl LiveAgent {
         Ok(())
     }
 
-    /// What it wrote last to its standard error.
+    /// Returns the last lines that the agent wrote to its standard error.
     fn told(&self) -> String {
         let lines = clean(&self.stderr.last_lines(TOLD_LINES));
         if lines.is_empty() { String::new() } else { format!("; its last output: {}", cut(&lines)) }

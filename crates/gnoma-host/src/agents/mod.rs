@@ -41,7 +41,7 @@ impl Agents {
         self.iter().find(|agent| agent.settings.name == name)
     }
 
-    /// All of them.
+    /// Iterates over all agent programs.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<AgentProgram>> {
         self.0.iter()
     }

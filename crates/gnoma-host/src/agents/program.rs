@@ -20,7 +20,7 @@ impl AgentProgram {
         Self { settings, desk: Arc::default() }
     }
 
-    /// Its program; `paths` as in the variable `PATH`.
+    /// Returns the path of the agent's program; `paths` as in the variable `PATH`.
     ///
     /// # Errors
     /// It is not there: what to do.

@@ -27,7 +27,7 @@ use super::{
     steps::{self, AgentStep, StepCall},
 };
 
-/// How long an agent may be silent in a turn: a command of its own may take long.
+/// The time an agent may be silent in a turn: a command of its own may take long.
 const SILENCE: Duration = Duration::from_secs(3600);
 
 /// The agent as a provider.
@@ -57,7 +57,7 @@ impl Provider for AgentProvider {
     }
 }
 
-/// What the block of the answer holds that is being written.
+/// The content of the answer's block that is being written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TalkBlock {
     None,
@@ -303,7 +303,7 @@ impl Talk {
 /// Messages that begin an agent's turn: the call that starts it, and its result.
 const BEGINNING: usize = 2;
 
-/// Whether the turn was stopped that the call belongs to.
+/// Reports whether the turn to which the call belongs was stopped.
 fn was_stopped(result: &ToolResult) -> bool {
     let text = text(result);
     text.ends_with(INTERRUPTED) || text == NOT_RUN

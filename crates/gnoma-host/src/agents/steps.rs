@@ -15,10 +15,10 @@ const PATIENCE: Duration = Duration::from_millis(200);
 /// Most lines that are read of a file at once.
 const MAX_LINES: u64 = 1 << 24;
 
-/// What a tool of agents does.
+/// The purpose of an agent's tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AgentStep {
-    /// Begins a turn.
+    /// The tool begins a turn.
     Begin,
     /// Reports what the agent has done on its own.
     Did,
@@ -26,20 +26,20 @@ pub(super) enum AgentStep {
     Read,
     /// Writes a file for it.
     Write,
-    /// It wants to run a command.
+    /// The agent wants to run a command.
     Run,
-    /// It wants to read a file on its own.
+    /// The agent wants to read a file on its own.
     Look,
-    /// It wants to change a file on its own.
+    /// The agent wants to change a file on its own.
     Edit,
-    /// It wants to ask an address.
+    /// The agent wants to ask an address.
     Fetch,
-    /// It wants to do something else.
+    /// The agent wants to do something else.
     Act,
 }
 
 impl AgentStep {
-    /// All of them.
+    /// All steps of agents.
     pub(super) const ALL: [Self; 9] = [
         Self::Begin,
         Self::Did,
@@ -74,7 +74,7 @@ pub(super) struct StepCall {
     pub(super) step: AgentStep,
     pub(super) arguments: Value,
     pub(super) waits: Waits,
-    /// What the agent told of it.
+    /// The agent's description of the call.
     pub(super) call: Box<AgentCall>,
 }
 
@@ -107,7 +107,7 @@ pub(super) fn asked(wish: Wish) -> StepCall {
     }
 }
 
-/// What a call of an agent is judged by: a command, one file, an address, or nothing that is known.
+/// Returns what a call of an agent is judged by: a command, one file, an address, or nothing that is known.
 fn wanted(call: &AgentCall) -> (AgentStep, &'static str, String) {
     let one_path = || match call.paths.as_slice() {
         [path] => Some(path.clone()),
@@ -130,7 +130,7 @@ pub(super) fn did(id: String, call: Box<AgentCall>) -> StepCall {
     StepCall { step: AgentStep::Did, arguments, waits: Waits::Nothing, call }
 }
 
-/// What an agent told of a call, as the output of a tool.
+/// Returns what an agent told about a call, as the output of a tool.
 pub(super) fn output(call: &AgentCall) -> ToolOutput {
     let mut text = call.text.trim_end().to_owned();
     if text.is_empty() {

@@ -16,7 +16,7 @@ use super::{
     steps::{self, AgentStep},
 };
 
-/// Where agents of a session run.
+/// The place where agents of a session run.
 pub(crate) struct AgentPlace {
     /// With what they may touch; what an agent's settings declare comes on top.
     pub(crate) around: Surroundings,

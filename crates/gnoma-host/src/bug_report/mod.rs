@@ -16,9 +16,9 @@ use crate::{Folders as _, Project, Result, debug_log, files::NewFile, guarding};
 /// A file of the archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportFile {
-    /// Its name.
+    /// The name of the file.
     pub name: &'static str,
-    /// Its content.
+    /// The content of the file.
     pub text: String,
 }
 

@@ -15,7 +15,7 @@ const MAX_VALUE_BYTES: usize = 400;
 /// The amount of detail in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
-    /// Failures and warnings.
+    /// Only failures and warnings.
     Warn,
     /// Turns, model calls and routing as well.
     Info,

@@ -24,15 +24,15 @@ use crate::{Folders as _, HostError, Project, Result, mcp_edit};
 /// Whose settings are taken over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Assistant {
-    /// Claude Code.
+    /// The settings of Claude Code.
     Claude,
-    /// Codex.
+    /// The settings of Codex.
     Codex,
-    /// opencode.
+    /// The settings of opencode.
     OpenCode,
 }
 
-/// What would be taken over.
+/// Plans what would be imported.
 ///
 /// # Errors
 /// The person's own settings cannot be read.

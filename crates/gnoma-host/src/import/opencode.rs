@@ -85,7 +85,7 @@ fn of_settings(place: &str, settings: &Value, plan: &mut ImportPlan) {
     left_keys(keys, &TAKEN, place, plan);
 }
 
-/// What may be done with a tool, or with some commands.
+/// Plans the import of the permissions for a tool, or for some commands.
 fn permission(name: &str, value: &Value, plan: &mut ImportPlan) {
     let tools: &[&str] = match name {
         "edit" => &["fs.edit", "fs.write"],

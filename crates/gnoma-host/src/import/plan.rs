@@ -4,7 +4,7 @@ use gnoma_config::toml;
 
 use crate::mcp_edit::{self, NewServer};
 
-/// Something that would be taken over.
+/// A setting or file that would be imported.
 #[derive(Clone, Debug)]
 pub enum ImportStep {
     /// A rule of permissions.
@@ -16,21 +16,21 @@ pub enum ImportStep {
         /// As it was written.
         theirs: String,
     },
-    /// An MCP server.
+    /// An MCP server that would be added.
     Server(NewServer),
     /// A file among the person's settings.
     File {
-        /// Its place, seen from the folder of the settings.
+        /// The path of the file, relative to the folder of the settings.
         to: String,
-        /// What it says.
+        /// The content of the file.
         text: String,
-        /// Where it comes from.
+        /// The origin of the file.
         from: String,
     },
 }
 
 impl ImportStep {
-    /// What it is, in a line without secrets.
+    /// Describes the step in a line without secrets.
     #[must_use]
     pub fn told(&self) -> String {
         match self {
@@ -46,7 +46,7 @@ impl ImportStep {
         }
     }
 
-    /// What is added to the settings for it.
+    /// Returns the text that is added to the settings for the step.
     pub(super) fn settings(&self) -> Option<String> {
         let quoted = |text: &str| toml::Value::from(text).to_string();
         match self {
@@ -103,21 +103,21 @@ fn shown_command(command: &[String]) -> String {
     shown.join(" ")
 }
 
-/// What would be taken over, and what not.
+/// The plan of an import: what would be imported, and what not.
 #[derive(Clone, Debug, Default)]
 pub struct ImportPlan {
-    /// What would be added.
+    /// The steps that would be added.
     pub steps: Vec<ImportStep>,
-    /// What already exists, a line each.
+    /// The settings that already exist, a line each.
     pub known: Vec<String>,
-    /// What gnoma uses in place, a sentence each.
+    /// The settings that gnoma uses in place, a sentence each.
     pub as_is: Vec<String>,
-    /// What cannot be taken over, a sentence each with what to do.
+    /// The settings that cannot be imported, a sentence each with what to do.
     pub left: Vec<String>,
 }
 
 impl ImportPlan {
-    /// Whether nothing was found at all.
+    /// Reports whether nothing was found at all.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()

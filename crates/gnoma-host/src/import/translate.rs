@@ -51,7 +51,7 @@ fn either(entry: &Value, one: &str, other: &str) -> Vec<(String, Secret<String>)
     if found.is_empty() { pairs(entry, other) } else { found }
 }
 
-/// What is sent with each request, values of variables included.
+/// Returns the headers that are sent with each request, values of variables included.
 fn headers(entry: &Value) -> Vec<(String, Secret<String>)> {
     let mut headers = either(entry, "headers", "http_headers");
     if let Some(variable) = text(entry, "bearer_token_env_var") {
@@ -64,7 +64,7 @@ fn headers(entry: &Value) -> Vec<(String, Secret<String>)> {
     headers
 }
 
-/// Whether an address holds a user, which settings refuse.
+/// Reports whether an address holds a user, which settings refuse.
 fn names_user(url: &str) -> bool {
     let behind = url.split_once("://").map_or(url, |(_, behind)| behind);
     behind.split(['/', '?', '#']).next().is_some_and(|host| host.contains('@'))

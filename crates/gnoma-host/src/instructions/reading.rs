@@ -16,7 +16,7 @@ pub(super) const MAX_FILE_BYTES: usize = 32 << 10;
 const MAX_BYTES: usize = 64 << 10;
 /// Bytes that are taken for one token where nobody has counted.
 const BYTES_A_TOKEN: usize = 4;
-/// How deep imports may be in each other.
+/// The depth to which imports may be nested.
 const MAX_DEPTH: usize = 5;
 /// Most files of all.
 const MAX_FILES: usize = 100;
@@ -24,11 +24,11 @@ const MAX_FILES: usize = 100;
 /// One file of instructions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstructionPart {
-    /// Its name for people: seen from the project, or with `~`.
+    /// The name of the file for people: seen from the project, or with `~`.
     pub place: String,
-    /// It is the person's own and not the project's.
+    /// `true` if the file is the user's own and not the project's.
     pub is_users: bool,
-    /// What it says.
+    /// The content of the file.
     pub text: String,
 }
 
@@ -40,7 +40,7 @@ impl InstructionPart {
     }
 }
 
-/// What was found.
+/// The instructions that were found.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Instructions {
     /// The files, the weightiest last.
@@ -48,7 +48,7 @@ pub struct Instructions {
     /// Rules for certain files, which the model gets when such a file is touched: each with its place and the
     /// files.
     pub scoped: Vec<(String, String)>,
-    /// What was left out and why, a sentence each.
+    /// The instructions that were left out and why, a sentence each.
     pub warnings: Vec<String>,
 }
 
@@ -62,7 +62,7 @@ impl Instructions {
     }
 }
 
-/// Whether a file of a project is a link to one of it that holds secrets by its name.
+/// Reports whether a file of a project is a link to another of its files that, by its name, holds secrets.
 fn leads_to_secret(path: &Path, real: &Path, root: &Path) -> bool {
     path != real && real.strip_prefix(root).is_ok_and(|below| secret(below).is_some())
 }
@@ -74,7 +74,7 @@ pub(super) struct InstructionReader<'h> {
     home: Option<&'h Path>,
     found: Instructions,
     seen: HashSet<PathBuf>,
-    /// What was read before that is nearer, the nearest first.
+    /// The files that were read before and are nearer, the nearest first.
     nearer: Vec<Vec<InstructionPart>>,
     /// There were more files than are read.
     is_full: bool,
@@ -86,7 +86,7 @@ impl<'h> InstructionReader<'h> {
         Self { home, found, seen: HashSet::new(), nearer: Vec::new(), is_full: false }
     }
 
-    /// What is read from now on is farther away, and comes before what was read.
+    /// Begins a group of files that are farther away and come before those already read.
     pub(super) fn begin_farther(&mut self) {
         self.nearer.push(std::mem::take(&mut self.found.parts));
     }
@@ -238,13 +238,13 @@ impl<'h> InstructionReader<'h> {
     }
 }
 
-/// Whether a name behind `@` means a file of words: names of packages and people look alike otherwise.
+/// Reports whether a name after `@` means a text file: names of packages and people look alike otherwise.
 fn is_named_like_text(import: &str) -> bool {
     [".md", ".mdc", ".txt"].iter().any(|ending| import.ends_with(ending))
 }
 
-/// Whether characters are those of a program, a picture or an archive: text has no NUL, and little that cannot be
-/// decoded or shown.
+/// Reports whether characters are those of a program, a picture or an archive: text has no NUL, and little that
+/// cannot be decoded or shown.
 fn is_binary(text: &str) -> bool {
     /// One odd character in so many is more than an old encoding makes.
     const MAX_ODD_SHARE: usize = 10;
@@ -282,7 +282,7 @@ fn read_start(real: &Path) -> io::Result<FileStart> {
     Ok(FileStart::Text(text, is_cut))
 }
 
-/// What a file says, without the fields before it, and the paths that these say it is for.
+/// Returns the content of a file without the fields before it, and the paths that these fields say it is for.
 fn body(text: &str) -> (String, Vec<String>) {
     let Some((fields, rest)) =
         text.strip_prefix("---\n").and_then(|inner| inner.split_once("\n---\n"))
@@ -306,7 +306,7 @@ fn body(text: &str) -> (String, Vec<String>) {
 
 /// A path behind `@`.
 struct Import {
-    /// Its line in the file, from 1.
+    /// The line of the import in the file, from 1.
     line: usize,
     path: String,
 }

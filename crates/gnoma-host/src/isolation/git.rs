@@ -21,9 +21,9 @@ const MAX_SMALL_BYTES: u64 = 1 << 20;
 const MAX_REFS: usize = 20_000;
 /// Folders within folders of references.
 const MAX_DEPTH: usize = 20;
-/// How an index begins.
+/// The bytes that begin an index.
 const INDEX: &[u8] = b"DIRC";
-/// What is none of git's is not followed, nor waited for.
+/// The flags for opening git's files: a file that is not git's is neither followed as a link nor waited for.
 const NO_LINK: i32 = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).bits().cast_signed();
 
 /// Makes the repository in `copy`, of that in `root`. Gives where its objects are read; `None` where there
@@ -68,7 +68,7 @@ pub(super) fn make(root: &Path, copy: &Path) -> io::Result<Option<PathBuf>> {
 struct Repository {
     /// The separate parts of this work tree.
     own: PathBuf,
-    /// What all its work trees have in common.
+    /// The folder that all work trees of the repository share.
     common: PathBuf,
     head: Vec<u8>,
     config: String,
@@ -119,8 +119,8 @@ fn read(path: &Path, max: u64) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Whether that is all that a file of a reference says: another file that is only in its place is not
-/// shown to anybody.
+/// Reports whether a file contains a reference and nothing else: another file that is only in its place is not
+/// shown.
 fn is_reference(text: &[u8]) -> bool {
     let plain = |byte: &u8| byte.is_ascii_graphic();
     is_hash(text) || text.strip_prefix(b"ref: refs/").is_some_and(|name| name.iter().all(plain))

@@ -39,23 +39,23 @@ use crate::{
     shared::Workplace,
 };
 
-/// How often it is asked whether files are still written to a copy that is to go.
+/// The interval at which to check whether files are still written to a copy that is to be removed.
 const STILL_FILLED: Duration = Duration::from_millis(20);
 /// Longest wait for a copy that nobody wants any more to stop; what is written to it later goes with the next start.
 const MAX_STOPPING: Duration = Duration::from_secs(60);
 /// Longest wait for the files of a copy.
 const MAX_FILLING: Duration = Duration::from_secs(3600);
 
-/// Why nothing is merged of a copy that is gone.
+/// The reason why nothing of a deleted copy is merged.
 const DELETED: &str = "its copy of the project was deleted";
 
-/// How a merge of an elf's changes is called.
+/// Returns the label of a merge of an elf's changes.
 pub(crate) fn label(elf: &str) -> String {
     format!("elf `{elf}`")
 }
 
-/// Whether an elf cannot begin before all files of its copy are there: it works below its root, continues with a
-/// conversation about files, or may be a small model, whose first request holds names of files.
+/// Reports whether an elf cannot begin before all files of its copy are there: it works below its root, continues
+/// with a conversation about files, or may be a small model, whose first request holds names of files.
 pub(crate) fn must_be_whole(task: &ChildTask, routes: Option<&Arc<Routes>>) -> bool {
     !task.spec.folder.as_os_str().is_empty()
         || task.resume.is_some()
@@ -70,19 +70,19 @@ pub(crate) struct Isolated {
     root: PathBuf,
     /// The same, open: one that was made again under its name is another.
     opened: Option<File>,
-    /// The project's own.
+    /// The project's own folder, of which this is a copy.
     of: PathBuf,
-    /// Where the objects of its repository are read.
+    /// The folder from which the objects of its repository are read.
     objects: Option<PathBuf>,
     keeper: Arc<Checkpointer>,
     base: SnapshotId,
-    /// Whether all files are there.
+    /// The signal that tells whether all files are there.
     filled: Option<FilesReady>,
-    /// Its files need not be written any more.
+    /// `true` once the copy's files need not be written any more.
     unwanted: Arc<AtomicBool>,
-    /// Nobody else merges until it has landed.
+    /// The lock that keeps other copies from merging until this one has been merged.
     merges: Option<OwnedMutexGuard<()>>,
-    /// It is what a merge would make of the project: that lands, or nothing does.
+    /// `true` if the copy is the result of a merge with the project: exactly that is merged, or nothing is.
     is_brought_up: bool,
     /// The session that it is merged for.
     session: Option<String>,
@@ -178,7 +178,7 @@ impl Isolated {
         Ok(filled)
     }
 
-    /// When the files are there, where they were not when it was made.
+    /// Returns the signal that the files are there, if they were not there when the copy was made.
     pub(crate) fn ready(&self) -> Option<FilesReady> {
         self.filled.clone()
     }
@@ -193,7 +193,8 @@ impl Isolated {
         }
     }
 
-    /// What the elf's session is opened with, given what it would be opened with in the project itself.
+    /// Returns the options that the elf's session is opened with, given those that it would be opened with in the
+    /// project itself.
     ///
     /// # Errors
     /// It is to work outside of what was copied.
@@ -216,7 +217,7 @@ impl Isolated {
         &self.root
     }
 
-    /// What is to be readable besides: the objects of the person's repository.
+    /// Returns the folder that must be readable as well: the objects of the user's repository.
     pub(crate) fn readable(&self) -> Option<&Path> {
         self.objects.as_deref()
     }
@@ -236,20 +237,20 @@ impl Isolated {
         )
     }
 
-    /// Whether the folder is still the one that was made: what is missing in another one was not removed by
-    /// the elf.
+    /// Reports whether the folder is still the one that was made: files that another folder lacks were not removed
+    /// by the elf.
     fn is_there(&self) -> bool {
         let made = self.opened.as_ref().and_then(|made| made.metadata().ok());
         let now = self.root.symlink_metadata().ok();
         made.zip(now).is_some_and(|(made, now)| (made.dev(), made.ino()) == (now.dev(), now.ino()))
     }
 
-    /// Who says when nobody else merges, unless that was waited for.
+    /// Returns the checkpointer that says when no other copy merges, unless that was already waited for.
     pub(crate) fn waits_to_merge(&self) -> Option<Arc<Checkpointer>> {
         self.merges.is_none().then(|| Arc::clone(&self.keeper))
     }
 
-    /// Nobody else merges while `next` is held.
+    /// Keeps other copies from merging while `next` is held.
     pub(crate) fn merges_next(&mut self, next: OwnedMutexGuard<()>) {
         self.merges = Some(next);
     }
@@ -341,12 +342,12 @@ impl Drop for Isolated {
     }
 }
 
-/// Whether files are still written to a copy.
+/// Reports whether files are still written to a copy.
 fn is_under_way(filled: Option<&FilesReady>) -> bool {
     filled.is_some_and(|filled| filled.borrow().is_none() && filled.has_changed().is_ok())
 }
 
-/// What a copy can be made of.
+/// Returns the workplace of which a copy can be made.
 fn workplace(parent: &Project) -> Result<Workplace> {
     if parent.is_incognito() {
         return Err(refusal("incognito saves no files to make one from"));

@@ -19,7 +19,7 @@ use crate::{Folders as _, guarding};
 const FOLDER: &str = "elfs";
 /// The ending of the lock beside a copy.
 const LOCK: &str = "lock";
-/// How often a lock is taken again that was removed meanwhile.
+/// The number of times that a lock is taken again after it was removed in the meantime.
 const MAX_TRIES: u32 = 20;
 const NO_LINK: i32 = OFlags::NOFOLLOW.bits().cast_signed();
 
@@ -115,7 +115,7 @@ fn remove(folder: &Path, lock: &Path, environment: &Environment) {
     }
 }
 
-/// Folders within folders.
+/// The greatest depth of folders within folders.
 const MAX_DEPTH: usize = 200;
 
 fn open_up(folder: &Path, depth: usize) {

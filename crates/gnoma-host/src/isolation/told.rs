@@ -12,7 +12,7 @@ const MAX_SIDES_BYTES: usize = 64 << 10;
 /// Bytes of the diff of what was not merged.
 const MAX_DIFF_BYTES: usize = 256 << 10;
 
-/// What became of the changes of an elf.
+/// Describes the result of merging an elf's changes.
 pub(super) fn merge(merge: Merge) -> ChildMerge {
     match merge {
         Merge::Nothing { ignored } => {
@@ -35,7 +35,8 @@ pub(super) fn merge(merge: Merge) -> ChildMerge {
     }
 }
 
-/// Nothing was merged, for another reason than conflicts: why, in a line, and below that what shows it.
+/// Describes changes that were not merged for another reason than conflicts: the reason in a line, and below that
+/// what shows it.
 pub(super) fn unmerged(why: &str, diff: &str) -> ChildMerge {
     let (why, shown) = why.split_once('\n').unwrap_or((why, ""));
     let told = format!("not merged, nothing was changed: {why}");

@@ -63,7 +63,7 @@ impl Files {
         Self { checkpointer, wanted, begun }
     }
 
-    /// What was opened, if it was.
+    /// Returns the checkpointer, if it was opened.
     pub(super) fn now(&self) -> Option<Arc<Checkpointer>> {
         self.checkpointer.now()
     }

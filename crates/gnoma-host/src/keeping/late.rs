@@ -13,11 +13,11 @@ use gnoma_core::{
 use gnoma_store::Store;
 use tokio::{sync::watch, time::timeout};
 
-/// How long whoever needs a store waits for it. Shorter than a conversation gives its store for one
-/// entry, so that what takes long to open is a store that is busy, and not one that is lost.
+/// The time to wait for a store. Shorter than the time that a conversation gives its store for one entry, so that a
+/// store that takes long to open counts as busy and not as lost.
 const PATIENCE: Duration = Duration::from_secs(8);
 
-/// What is known of the opening.
+/// The known state of the opening.
 enum LateState<T> {
     Opening,
     Open(Arc<T>),
@@ -29,7 +29,7 @@ struct Inner<T> {
     state: watch::Sender<LateState<T>>,
 }
 
-/// What a thread is opening.
+/// A value that a thread is opening.
 pub(super) struct Late<T>(Arc<Inner<T>>);
 
 impl<T> Clone for Late<T> {
@@ -49,7 +49,7 @@ impl<T: Send + Sync + 'static> Late<T> {
         late
     }
 
-    /// What is open already.
+    /// Wraps a value that is open already.
     pub(super) fn ready(value: Arc<T>) -> Self {
         let again = Arc::clone(&value);
         Self::with(move || Ok(Arc::clone(&again)), LateState::Open(value))
@@ -101,7 +101,7 @@ impl<T: Send + Sync + 'static> Late<T> {
         }
     }
 
-    /// It, if it is open now.
+    /// Returns the value, if it is open now.
     pub(super) fn now(&self) -> Option<Arc<T>> {
         match &*self.0.state.borrow() {
             LateState::Open(value) => Some(Arc::clone(value)),
@@ -110,7 +110,7 @@ impl<T: Send + Sync + 'static> Late<T> {
     }
 }
 
-/// Whether opening again may help.
+/// Reports whether opening again may help.
 fn may_pass(kind: &StoreErrorKind) -> bool {
     match kind {
         StoreErrorKind::Full

@@ -32,7 +32,7 @@ use crate::{Notices, Project, clock::Clock, shared::Workplace};
 pub struct Kept {
     store: Option<Late<Store>>,
     files: Option<Arc<Files>>,
-    /// Why the folder has no checkpoints although the settings want them.
+    /// The reason why the folder has no checkpoints although the settings want them.
     no_checkpoints: Option<Arc<NoCheckpoints>>,
     begun: Begun,
     clock: Clock,
@@ -102,8 +102,8 @@ impl Kept {
         Arc::clone(&self.begun)
     }
 
-    /// What the engine gets. `continued`: the stored session that continues; `id`: the id of a new one, unless it
-    /// `is_reopened` and one with that id is already stored.
+    /// Returns what the engine needs to save its work. `continued`: the stored session that continues; `id`: the id
+    /// of a new one, unless it `is_reopened` and one with that id is already stored.
     pub fn keeping(
         &self,
         continued: Option<SessionId>,
@@ -136,7 +136,7 @@ impl Kept {
         Some(Arc::new(LateStore { store, id: Mutex::new(id), parent, is_reopened }))
     }
 
-    /// Whether the conversation is saved.
+    /// Reports whether the conversation is saved.
     pub(crate) fn is_saving(&self) -> bool {
         self.store.is_some()
     }

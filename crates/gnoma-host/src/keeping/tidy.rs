@@ -20,7 +20,7 @@ const MAX_IN_USE: usize = 200;
 /// Entries and bytes read at once.
 const PAGE: PageRequest = PageRequest { tip: None, max_entries: 10_000, max_bytes: 16 << 20 };
 
-/// What is to be forgotten of sessions; of files the vault knows.
+/// The rules for the removal of old sessions; those for files are known to the vault.
 pub(super) struct Tidying {
     retention: Retention,
     /// This run's session: its checkpoints stay, however old a clock that is ahead makes them.

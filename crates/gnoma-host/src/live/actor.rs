@@ -36,10 +36,10 @@ use crate::{
 const MAX_WAITING: usize = 64;
 /// Requests that are answered beside the conversation at once.
 pub(super) const MAX_WORK: usize = 16;
-/// How long a session that nothing was said in waits for a subscriber.
+/// The time that a session without any message waits for a subscriber.
 pub(super) const SUBSCRIBER_PATIENCE: Duration = Duration::from_secs(60);
 
-/// A session's task.
+/// The task of a session.
 pub(super) struct Actor {
     pub(super) shared: Weak<Shared>,
     pub(super) id: SessionId,
@@ -55,15 +55,15 @@ pub(super) struct Actor {
     pub(super) answered: HashSet<CallId>,
     /// Requests that are being answered beside the conversation.
     pub(super) work: JoinSet<()>,
-    /// When it is looked at whether a session that nobody sees should end.
+    /// The time at which to check whether a session that no client sees should end.
     pub(super) deserted: Option<Instant>,
-    /// Somebody subscribed once.
+    /// `true` once a client has subscribed.
     pub(super) was_seen: bool,
-    /// It ends once what is being changed is changed.
+    /// `true` if the session ends as soon as the change in progress is done.
     pub(super) is_closing: bool,
     /// The run of a task that goes on, and the task that was drafted last.
     pub(super) tasks: SessionTasks,
-    /// What watches the session: a debug log, telemetry.
+    /// The observers of the session: a debug log, telemetry.
     pub(super) observers: SessionObservers,
 }
 

@@ -84,13 +84,13 @@ async fn living(
     }
 }
 
-/// What a session begins with besides what was prepared for it.
+/// The things that a session begins with, besides those that were prepared for it.
 pub(super) struct Beginning {
-    /// What it is opened with.
+    /// The options that the session is opened with.
     pub(super) spec: SessionSpec,
     /// Whose money it spends, where another session started it.
     pub(super) scope: Option<Scope>,
-    /// What its starter learns of it, if a tool started it.
+    /// The information that the session's starter receives about it, if a tool started it.
     pub(super) following: Option<Following>,
     pub(super) notices: Notices,
     pub(super) heard: mpsc::Receiver<Notice>,

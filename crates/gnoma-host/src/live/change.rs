@@ -18,7 +18,7 @@ use super::{
 };
 use crate::Notices;
 
-/// Whether a request opens a session again.
+/// Reports whether a request opens a session again.
 pub(super) fn is_change(request: &Request) -> bool {
     matches!(
         request,
@@ -30,7 +30,7 @@ pub(super) fn is_change(request: &Request) -> bool {
     )
 }
 
-/// Whether it is another session that is opened, while this one stays as it is.
+/// Reports whether a request opens another session, while this one stays as it is.
 pub(super) fn is_for_another(request: &Request) -> bool {
     matches!(
         request,
@@ -41,7 +41,7 @@ pub(super) fn is_for_another(request: &Request) -> bool {
     )
 }
 
-/// Opens another session.
+/// Opens another session and replies with its id.
 pub(super) async fn open_another(
     shared: Weak<Shared>,
     services: Arc<dyn Services>,
@@ -66,11 +66,11 @@ pub(super) struct Reopening {
     pub(super) engine: Option<Opened>,
 }
 
-/// How a session continues after a change.
+/// The way in which a session continues after a change.
 pub(super) enum NextEngine {
     /// With the engine that it had: nothing was changed.
     AsItWas(Opened),
-    /// Opened again.
+    /// The session is opened again.
     Reopened(Box<Reopened>),
 }
 
@@ -84,11 +84,11 @@ impl NextEngine {
 pub(super) struct Reopened {
     /// The session, or why there is none.
     pub(super) prepared: Result<Prepared, RequestError>,
-    /// What it is opened with.
+    /// The options that the session is opened with.
     pub(super) spec: SessionSpec,
 }
 
-/// What became of a change.
+/// The result of a change.
 pub(super) struct Done {
     pub(super) next: NextEngine,
     /// The reply once it continues.

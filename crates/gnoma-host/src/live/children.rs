@@ -39,11 +39,11 @@ use super::{
     shared::Shared,
 };
 
-/// Why nothing is merged.
+/// The reason why nothing is merged if the checks could not run.
 const UNPROVED: &str = "the project's checks could not run on the merged files";
-/// How long an answer waits before it is given again to a session that has too much to do.
+/// The time after which an answer is given again to a session that has too much to do.
 const BUSY_WAIT: Duration = Duration::from_millis(50);
-/// How often the project's checks run on what a merge would make of it.
+/// The most runs of the project's checks on the merged files.
 const MAX_PROOFS: u32 = 5;
 /// Messages at the end of a conversation among which the last answer is.
 const MAX_LOOKED_AT: usize = 8;
@@ -74,29 +74,29 @@ struct Child {
     id: SessionId,
     name: String,
     begun: Instant,
-    /// What is wanted of it while it runs; `None` once nobody can want anything any more.
+    /// The receiver of what is wanted of the child while it runs; `None` once nothing can be wanted any more.
     control: Option<mpsc::Receiver<ChildControl>>,
-    /// What it has too much to do to take yet.
+    /// The requests that the child has too much to do to take yet.
     unsent: VecDeque<Request>,
-    /// When that is sent again.
+    /// The time at which the unsent requests are sent again.
     retry: Option<Instant>,
     parent: Parent,
-    /// What is remembered of its parent.
+    /// The remembered facts about the child's parent.
     above: Weak<Mutex<Remembered>>,
     /// Counts what happens to sessions.
     changed: watch::Receiver<u64>,
     /// The child's questions that were put to the parent, each until it is decided.
     put: HashMap<(CallId, String), AbortHandle>,
     asking: JoinSet<()>,
-    /// How often the project's checks ran on what a merge would make of it, and whether they do now.
+    /// The number of runs of the project's checks on the merged files, and whether they run now.
     proofs: u32,
     is_proving: bool,
     shared: Weak<Shared>,
 }
 
-/// What follows on the end of a turn.
+/// The step that follows the end of a turn.
 enum Then {
-    /// Another one.
+    /// Another turn of the child.
     Goes,
     /// The end, and why its changes cannot be merged, if that was determined.
     Ends(Option<String>),
@@ -113,7 +113,8 @@ impl Drop for Child {
     }
 }
 
-/// Why the files of a child's copy will never be there; waits for ever where they are or will be.
+/// Waits for the reason why the files of a child's copy will never be there; waits forever if they are there or
+/// will be.
 async fn failure(copied: &mut Option<FilesReady>) -> String {
     if let Some(copied) = copied {
         let done = copied.wait_for(Option::is_some).await.map(|done| done.clone());
@@ -249,7 +250,7 @@ impl Child {
         Ok(ChildResult { session: self.id.to_string(), end, text, last, duration_ms, merge })
     }
 
-    /// What it changed in a copy of the project is merged where it finished, and its checks hold.
+    /// Merges the child's changes in a copy of the project, if the child finished and its checks pass.
     async fn land(
         &self,
         end: &ChildEnd,
@@ -284,8 +285,8 @@ impl Child {
         self.send().await;
     }
 
-    /// What follows on a turn that ended so. Where the project has checks, they run on what a merge would
-    /// make of it before anything lands, unless that is what they ran on already.
+    /// Decides what follows a turn with this outcome. If the project has checks, they run on the merged files
+    /// before anything lands, unless they already ran on exactly those.
     async fn then(&mut self, outcome: &Outcome) -> Then {
         let was_proof = std::mem::take(&mut self.is_proving);
         if self.goes_on(outcome).await {
@@ -333,7 +334,7 @@ impl Child {
         if self.is_proving { Then::Goes } else { Then::Ends(Some(UNPROVED.to_owned())) }
     }
 
-    /// What the checks found in what a merge would make of the project.
+    /// Describes what the checks found in the merged files.
     fn disproved(&self) -> String {
         let kept = self.live.kept.lock();
         let (by, evidence) = kept.following.as_ref().map(Following::found).unwrap_or_default();
@@ -356,7 +357,8 @@ impl Child {
         }
     }
 
-    /// Whether another turn follows on one that ended so: what it was told and could not take is said now.
+    /// Reports whether another turn follows one with this outcome, and sends the messages that the child could not
+    /// take before.
     async fn goes_on(&mut self, outcome: &Outcome) -> bool {
         if !matches!(outcome, Outcome::Complete { .. }) {
             return false;
@@ -386,7 +388,7 @@ impl Child {
         }
     }
 
-    /// How people know it.
+    /// Returns the name by which users know the child.
     fn shown(&self) -> String {
         if self.name.is_empty() {
             return format!("session {}", self.id);
@@ -435,7 +437,7 @@ impl Child {
     }
 }
 
-/// What is wanted next. Safe to drop.
+/// Waits for what is wanted next. Safe to drop.
 async fn wished(control: &mut Option<mpsc::Receiver<ChildControl>>) -> Option<ChildControl> {
     match control {
         Some(control) => control.recv().await,

@@ -34,7 +34,8 @@ pub(super) fn of(request: Request) -> Result<Command, Request> {
     })
 }
 
-/// Why a command would come to nothing, if it would. `models`: those that can be chosen now.
+/// Checks that a command would have an effect; the error says why it would not. `models`: those that can be chosen
+/// now.
 pub(super) fn refuse(
     command: &Command,
     log: &EventLog,
@@ -59,13 +60,13 @@ pub(super) fn refuse(
     }
 }
 
-/// Whether a turn runs.
+/// Reports whether a turn runs.
 pub(super) fn is_at_work(log: &EventLog) -> bool {
     let state = log.with_view(|view| view.state);
     matches!(state, SessionState::Active | SessionState::Cancelling)
 }
 
-/// Whether an arm is among the models that can be chosen; where none is known, any may be.
+/// Reports whether an arm is among the models that can be chosen; if none is known, any may be.
 fn is_known(models: &[Choice], arm: &ModelRef) -> bool {
     models.is_empty() || models.iter().any(|choice| choice.arm.as_ref() == Some(arm))
 }
@@ -105,7 +106,7 @@ pub(super) fn for_one_turn() -> RequestError {
     RequestError::new(RequestErrorKind::Invalid, cause)
 }
 
-/// Whether a person can say that: only the model's side has anything but text and images.
+/// Reports whether a user can send this content: only the model's side has anything but text and images.
 fn is_sendable(content: &[Content]) -> bool {
     let is_said = |part: &Content| match part {
         Content::Text(text) => !text.text.is_empty(),
@@ -118,7 +119,7 @@ fn is_sendable(content: &[Content]) -> bool {
     !content.is_empty() && content.iter().all(is_said)
 }
 
-/// Whether one more message can wait for the turn that runs.
+/// Checks that one more message can wait for the turn that runs.
 fn has_room(turn: Option<&RunningTurn>, content: &[Content]) -> Result<(), RequestError> {
     let Some(queue) = turn.map(|turn| &turn.queue).filter(|queue| !queue.is_empty()) else {
         return Ok(());

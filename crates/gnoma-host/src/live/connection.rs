@@ -44,7 +44,7 @@ pub(super) struct Connection {
     /// Notified when something has happened in a session that the client is attached to.
     waker: Arc<Notify>,
     attached: HashMap<SessionId, Subscription>,
-    /// What the client has been told of the process, where it watches.
+    /// The position up to which the client was told of the process's events, if it watches them.
     watching: Option<(u64, watch::Receiver<u64>)>,
     /// Requests that are being answered.
     under_way: JoinSet<(RequestId, Outcome)>,
@@ -300,7 +300,7 @@ impl Connection {
     }
 }
 
-/// Whether a request is for the process, whatever session it names.
+/// Reports whether a request is for the process, whichever session it names.
 fn is_for_process(request: &Request) -> bool {
     matches!(
         request,
@@ -329,7 +329,7 @@ fn message(delivery: Delivery) -> ServerMessage {
     }
 }
 
-/// Something has happened to a session. Where the client does not watch: never.
+/// Waits until something has happened to a session. Never returns if the client does not watch.
 async fn process_changed(watching: &mut Option<(u64, watch::Receiver<u64>)>) {
     if let Some((_, changed)) = watching
         && changed.changed().await.is_ok()

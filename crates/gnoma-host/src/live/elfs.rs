@@ -20,7 +20,7 @@ use super::{handle::Live, replier::Replier, shared::Shared};
 /// Levels that are shown; sessions do not start sessions deeper.
 const MAX_LEVELS: usize = 8;
 
-/// How long an elf that is being started is waited for, and how often it is looked for.
+/// The time to wait for an elf that is being started, and the interval at which to look for it.
 const MAX_START: Duration = Duration::from_secs(60);
 const STEP: Duration = Duration::from_millis(20);
 

@@ -22,7 +22,7 @@ pub(super) enum EngineWakeup {
     Opened(Result<Opened, RequestError>),
     /// The change is done.
     Changed(Box<change::Done>),
-    /// Something happened; `None` if it has ended.
+    /// An event of the engine; `None` if it has ended.
     Event(Option<Event>),
 }
 

@@ -23,11 +23,11 @@ pub(super) struct Following {
     status: watch::Sender<ChildStatus>,
     now: ChildStatus,
     changed: BTreeSet<String>,
-    /// What its turns before this one took.
+    /// The usage of the session's turns before this one.
     before: Usage,
-    /// Who looked at its work last, and what they found.
+    /// The last reviewer of the session's work, and what it found.
     found: (String, String),
-    /// Its questions that wait for a person.
+    /// The session's questions that wait for a user.
     asked: BTreeSet<CallId>,
 }
 
@@ -44,12 +44,12 @@ impl Following {
         Self { name, status, now, changed, before, found, asked }
     }
 
-    /// Its starter's name for it.
+    /// Returns the starter's name for the session.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// How it is now.
+    /// Returns the current status of the session.
     pub(super) fn now(&self) -> &ChildStatus {
         &self.now
     }
@@ -105,12 +105,12 @@ impl Following {
         self.tell();
     }
 
-    /// Its work is looked at again.
+    /// Forgets the verdict on the session's work, because the work is checked again.
     pub(super) fn forget_verdict(&mut self) {
         self.now.passed = None;
     }
 
-    /// Who looked at its work last, and what they found.
+    /// Returns the last reviewer of the session's work, and what it found.
     pub(super) fn found(&self) -> (&str, &str) {
         (&self.found.0, &self.found.1)
     }

@@ -44,36 +44,36 @@ pub(super) struct Live {
     pub(super) jobs: mpsc::Sender<Job>,
     pub(super) close: Arc<Notify>,
     pub(super) ended: watch::Receiver<bool>,
-    /// What changes of it and is no part of its log.
+    /// The facts about the session that change and are not part of its log.
     pub(super) kept: Arc<Mutex<Remembered>>,
     pub(super) _task: Arc<JoinSet<()>>,
 }
 
-/// What changes of a session and is no part of its log.
+/// The facts about a session that change and are not part of its log.
 pub(super) struct Remembered {
-    /// What it was opened with last.
+    /// The options that the session was last opened with.
     pub(super) spec: SessionSpec,
-    /// What a person has called it.
+    /// The title that a user gave the session.
     pub(super) title: Option<String>,
-    /// What answers requests that its engine does not.
+    /// The services that answer requests that the session's engine does not.
     pub(super) services: Arc<dyn Services>,
     /// Whose money it spends.
     pub(super) scope: Scope,
-    /// What it may do, once its engine is there.
+    /// The rights of the session, once its engine is there.
     pub(super) rights: Option<Rights>,
     /// Has the project's checks run in it, once its engine is there and if there are any.
     pub(super) prover: Option<Prover>,
     /// Counts what runs in the background, once its engine is there.
     pub(super) jobs: Option<CountJobs>,
-    /// How its last turn ended.
+    /// The outcome of the session's last turn.
     pub(super) outcome: Option<Outcome>,
-    /// What its starter learns of it, if a tool started it.
+    /// The information that the session's starter receives about it, if a tool started it.
     pub(super) following: Option<Following>,
-    /// What it and the sessions below it have spent.
+    /// The spending of the session and of the sessions below it.
     pub(super) spending: SpendingSums,
-    /// It starts no other sessions any more.
+    /// `true` if the session starts no other sessions any more.
     pub(super) is_ending: bool,
-    /// What became of the changes of elfs that worked in copies, the newest last.
+    /// The results of merging the changes of elfs that worked in copies, the newest last.
     pub(super) merges: VecDeque<String>,
 }
 
@@ -106,8 +106,7 @@ impl Live {
         told.await.unwrap_or_else(|_| Err(ended()))
     }
 
-    /// Whether the session of that id started it.
-    /// Another session has started it.
+    /// Reports whether another session has started this one.
     pub(super) fn has_parent(&self) -> bool {
         self.log.with_view(|view| view.parent.is_some())
     }
@@ -116,7 +115,7 @@ impl Live {
         self.log.with_view(|view| view.parent.as_ref() == Some(parent))
     }
 
-    /// Ends the session.
+    /// Asks the session's task to end the session.
     pub(super) fn close(&self) {
         self.close.notify_one();
     }
@@ -133,7 +132,8 @@ impl Live {
         jobs.map_or(0, |count| count())
     }
 
-    /// Nobody sees it, and it neither works, also in the background, nor waits for a person.
+    /// Reports whether no client sees the session, and it neither works, also in the background, nor waits for a
+    /// user.
     pub(super) fn is_idle(&self) -> bool {
         self.log.is_idle() && self.jobs() == 0
     }

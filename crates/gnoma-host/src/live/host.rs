@@ -22,7 +22,7 @@ use super::{
     shared::{Open, Shared},
 };
 
-/// How long sessions may take to end when the process does.
+/// The time that sessions may take to end when the process does.
 const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(30);
 
 /// The sessions of a process and its clients. Dropping it ends everything.
@@ -60,14 +60,14 @@ impl Host {
         self.shared.sessions()
     }
 
-    /// Whether nobody needs the process: no session is seen, at work (also in the background) or waiting
-    /// for a person.
+    /// Reports whether the process is not needed: no session is seen, at work (also in the background) or waiting
+    /// for a user.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.shared.state.lock().sessions.values().all(Live::is_idle)
     }
 
-    /// Whether a session runs commands in the background. Their end is not reported.
+    /// Reports whether a session runs commands in the background. Their end is not reported.
     #[must_use]
     pub fn has_jobs(&self) -> bool {
         self.shared.state.lock().sessions.values().any(|live| live.jobs() > 0)

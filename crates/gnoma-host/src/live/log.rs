@@ -35,20 +35,20 @@ struct State {
     kept_bytes: usize,
     /// Most envelopes that are kept while a turn runs.
     most_kept: usize,
-    /// Who is woken when something happens; an entry for each subscription.
+    /// The subscribers to wake when something happens; an entry for each subscription.
     wakers: Vec<Arc<Notify>>,
     /// Woken when a subscriber comes or goes, or receives something for the first time.
     attendance: Arc<Notify>,
-    /// Whoever went last left on purpose.
+    /// `true` if the subscriber that went last left on purpose.
     is_left: bool,
     /// A subscriber has received something.
     has_reader: bool,
 }
 
-/// What a subscriber is given.
+/// An item that is delivered to a subscriber.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Delivery {
-    /// The next event.
+    /// The next event of the log.
     Event(Arc<Envelope>),
     /// The fold of everything up to its number, in place of events that are not to be had.
     Snapshot(Box<SessionView>),
@@ -60,7 +60,7 @@ pub struct Subscription {
     /// The last event that the subscriber knows; `None` before the first snapshot.
     at: Option<Position>,
     waker: Arc<Notify>,
-    /// It left on purpose: its connection did not break.
+    /// `true` if the subscriber left on purpose: its connection did not break.
     leaves: bool,
 }
 
@@ -101,7 +101,7 @@ impl EventLog {
         state.wake();
     }
 
-    /// Adds what happened.
+    /// Adds an event to the log.
     pub fn push(&self, event: Event, at_ms: i64) {
         let mut state = self.0.lock();
         if let Event::Appended(message) = &event {
@@ -166,13 +166,13 @@ impl EventLog {
         (first as u64, messages)
     }
 
-    /// How many subscribe.
+    /// Returns the number of subscribers.
     #[must_use]
     pub fn subscribers(&self) -> usize {
         self.0.lock().wakers.len()
     }
 
-    /// Nobody sees the session, and it neither works nor waits for a person.
+    /// Reports whether no client sees the session, and it neither works nor waits for a user.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         let State { view, wakers, .. } = &*self.0.lock();
@@ -239,7 +239,7 @@ impl State {
         self.wakers.iter().for_each(|waker| waker.notify_one());
     }
 
-    /// What follows a position; `None` where nothing has.
+    /// Returns what follows a position; `None` if nothing does.
     fn after(&self, at: Option<Position>) -> Option<Delivery> {
         let snapshot = || Some(Delivery::Snapshot(Box::new(self.view.clone())));
         let Some(at) = at.filter(|at| at.epoch == self.view.epoch && at.seq <= self.view.seq)

@@ -18,7 +18,7 @@ use crate::{
     tasks::SessionTaskFiles,
 };
 
-/// What opens sessions: settings, stores and models become an engine.
+/// An opener of sessions: turns settings, stores and models into an engine.
 pub trait Opener: Send + Sync + 'static {
     /// Reads what a session needs from this machine. What needs a network or a lock is left to
     /// [`Prepared::opening`].
@@ -61,22 +61,22 @@ pub trait Opener: Send + Sync + 'static {
         Box::pin(std::future::ready(()))
     }
 
-    /// Milliseconds since 1970.
+    /// Returns the time in milliseconds since 1970.
     fn now_ms(&self) -> i64;
 
     /// An id that no session has.
     fn new_id(&self) -> SessionId;
 }
 
-/// What is to be opened.
+/// A session that is to be opened.
 pub struct Opening {
-    /// What the client wants.
+    /// The options that the client wants.
     pub spec: SessionSpec,
     /// The session that continues under its id, if it was in this process before.
     pub session: Option<SessionId>,
-    /// Its conversation, if it is not stored.
+    /// The session's conversation, if it is not stored.
     pub carried: Vec<Arc<Message>>,
-    /// Where notices go.
+    /// The destination of notices.
     pub notices: Notices,
     /// Starts sessions for its tools.
     pub spawner: Arc<dyn Spawner>,
@@ -84,15 +84,15 @@ pub struct Opening {
 
 /// A session that another one starts.
 pub struct ChildOpening {
-    /// Its id.
+    /// The id of the new session.
     pub id: SessionId,
-    /// What the tool asked for, without later messages to it.
+    /// The task that the tool asked for, without later messages to the session.
     pub task: ChildTask,
     /// Whose money it spends, its own and that of those above it.
     pub scope: Scope,
-    /// What the session above it may do.
+    /// The rights of the session above this one.
     pub rights: Rights,
-    /// Where notices go.
+    /// The destination of notices.
     pub notices: Notices,
     /// Starts sessions for its tools.
     pub spawner: Arc<dyn Spawner>,
@@ -100,38 +100,38 @@ pub struct ChildOpening {
 
 /// A session that is about to open.
 pub struct Prepared {
-    /// Its id.
+    /// The id of the session.
     pub id: SessionId,
-    /// What front ends show of it.
+    /// The facts about the session that front ends show.
     pub info: SessionInfo,
     /// The conversation that continues.
     pub messages: Vec<Arc<Message>>,
     /// The rest of its making.
     pub opening: BoxFuture<'static, Result<Opened, RequestError>>,
-    /// What answers requests that the engine does not.
+    /// The services that answer requests that the engine does not.
     pub services: Arc<dyn Services>,
 }
 
 /// A session that is open.
 pub struct Opened {
-    /// Its engine.
+    /// The engine of the session.
     pub engine: Handle,
-    /// What works beside it, such as the search for local models; ends with it.
+    /// The service beside the session, such as the search for local models; ends with the session.
     pub beside: Box<dyn Beside>,
     /// The models that can be chosen, as far as they are known now.
     pub models: Box<dyn Fn() -> Vec<Choice> + Send>,
-    /// How many commands its tools run in the background now.
+    /// Counts the commands that the session's tools run in the background now.
     pub jobs: CountJobs,
 }
 
-/// What works beside a session, and may rest while nobody uses it.
+/// A service beside a session that may rest while the session is not in use.
 pub trait Beside: Send {
-    /// Whether somebody sees the session, or it works or waits for a person. Is told when that may have
-    /// changed.
+    /// Tells the service whether a client sees the session, or the session works or waits for a user. Called when
+    /// that may have changed.
     fn used(&self, is_used: bool);
 }
 
-/// Nothing.
+/// No service beside a session.
 impl Beside for () {
     fn used(&self, _is_used: bool) {}
 }
@@ -139,12 +139,12 @@ impl Beside for () {
 /// Counts the commands that a session's tools run in the background.
 pub type CountJobs = Arc<dyn Fn() -> usize + Send + Sync>;
 
-/// What a session's project can do besides the conversation. Nothing here runs on the session's loop.
+/// The services that a session's project offers besides the conversation. None of this runs on the session's loop.
 pub trait Services: Send + Sync {
     /// Answers a request that changes nothing in the engine.
     fn answer(&self, request: Request) -> BoxFuture<'static, Result<Reply, RequestError>>;
 
-    /// Whether a change can be done, as far as that is known while the engine is open: closing it ends
+    /// Checks that a change can be done, as far as that is known while the engine is open: closing the engine ends
     /// its background jobs, which a change that cannot be done should not cost.
     fn check(&self, _change: Change) -> BoxFuture<'static, Result<(), RequestError>> {
         Box::pin(std::future::ready(Ok(())))
@@ -154,7 +154,7 @@ pub trait Services: Send + Sync {
     /// says what the session continues with.
     fn change(&self, change: Change) -> BoxFuture<'static, Result<Changed, RequestError>>;
 
-    /// What watches the session: a debug log, telemetry. Must be called within a runtime.
+    /// Returns the observers of the session: a debug log, telemetry. Must be called within a runtime.
     fn observers(&self, _session: ObservedSession) -> SessionObservers {
         SessionObservers::default()
     }
@@ -177,7 +177,8 @@ pub trait Services: Send + Sync {
         Box::pin(std::future::ready(()))
     }
 
-    /// Whether the files of its copy of the project are there, where it did not wait for them.
+    /// Returns the signal that the files of the session's copy of the project are there, if the session did not
+    /// wait for them.
     fn copied(&self) -> Option<FilesReady> {
         None
     }
@@ -193,7 +194,7 @@ pub trait Services: Send + Sync {
         Box::pin(std::future::ready(None))
     }
 
-    /// Whether the session's conversation is saved.
+    /// Reports whether the session's conversation is saved.
     fn is_saved(&self) -> bool {
         false
     }
@@ -205,12 +206,12 @@ pub trait Services: Send + Sync {
     fn tidy(&self) -> BoxFuture<'static, ()>;
 }
 
-/// What a session's copy of the project is beside what a merge would make of the project.
+/// The relation between a session's copy of the project and the result of merging it with the project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Landing {
     /// There is nothing to merge, or it is at odds.
     Nothing,
-    /// The same.
+    /// The copy equals the result of the merge.
     Same,
     /// The same from now on: the project has changed since the copy was made.
     BroughtUp,
@@ -219,18 +220,18 @@ pub enum Landing {
 /// A change for which a session is opened again.
 #[derive(Clone)]
 pub struct Change {
-    /// What is asked: a switch, a rewind, a redo or a fork.
+    /// The requested change: a switch, a rewind, a redo or a fork.
     pub request: Request,
-    /// What the session was opened with.
+    /// The options that the session was opened with.
     pub spec: SessionSpec,
 }
 
-/// What a change leads to.
+/// The consequences of a change for a session.
 pub struct Changed {
-    /// What the session is opened with from now on.
+    /// The options that the session is opened with from now on.
     pub spec: SessionSpec,
     /// The conversation continues; if it is not stored, as it is in memory.
     pub keeps_messages: bool,
-    /// For people.
+    /// A description of the change for people.
     pub told: String,
 }

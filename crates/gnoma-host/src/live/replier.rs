@@ -12,7 +12,7 @@ use super::replies::{Outcome, Replies};
 
 /// Answers one request exactly once: whoever drops it without an answer has answered that it ended.
 pub(super) struct Replier {
-    /// Where the reply is kept for when the request comes again, if it is.
+    /// The record that keeps the reply for when the request comes again, if it is kept.
     replies: Option<Arc<Mutex<Replies>>>,
     client: String,
     id: RequestId,
@@ -29,7 +29,7 @@ impl Replier {
         (Self { replies, client: client.to_owned(), id, tell: Some(tell) }, told)
     }
 
-    /// Answers.
+    /// Answers the request with an outcome.
     pub(super) fn reply(mut self, outcome: Outcome) {
         self.finish(outcome);
     }
@@ -50,7 +50,7 @@ impl Drop for Replier {
     }
 }
 
-/// What should have answered the request has ended.
+/// Returns the error for a request whose session has ended before it was answered.
 pub(super) fn ended() -> RequestError {
     RequestError::new(RequestErrorKind::Closed, "the session ended before the request was answered")
 }

@@ -15,7 +15,7 @@ const MAX_CLIENTS: usize = 64;
 /// Replies that are kept of a client.
 const MAX_REPLIES: usize = 256;
 
-/// What comes of a request.
+/// The outcome of a request.
 pub(super) type Outcome = Result<Reply, RequestError>;
 
 /// The replies that clients were given.
@@ -60,20 +60,20 @@ impl Fingerprint {
     }
 }
 
-/// What is known of a request.
+/// The known state of a request.
 pub(super) enum Known {
-    /// It is new.
+    /// The request is new.
     New,
-    /// It is being answered; so will this be.
+    /// The request is already being answered; this receiver gets the same outcome.
     Pending(oneshot::Receiver<Outcome>),
-    /// It was answered like this.
+    /// The request was already answered like this.
     Answered(Outcome),
-    /// Its id belongs to another request.
+    /// The request's id belongs to another request.
     Other,
 }
 
 impl Replies {
-    /// A client asks.
+    /// Begins a request of a client, and returns what is known of it.
     pub(super) fn begin(&mut self, client: &str, id: RequestId, request: Fingerprint) -> Known {
         self.order.retain(|name| name != client);
         self.order.push_back(client.to_owned());

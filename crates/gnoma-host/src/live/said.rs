@@ -5,9 +5,9 @@ use gnoma_extend::mcp::PREFIX;
 
 use super::log::EventLog;
 
-/// A notice.
+/// A notice for a session's log.
 pub(super) enum Notice {
-    /// Words for people.
+    /// A text for people, with its level.
     Said(NoticeLevel, String),
     /// Prompts of servers, which replace the earlier ones.
     Prompts(Vec<CommandInfo>),

@@ -28,7 +28,7 @@ use super::{
 };
 use crate::observers::SessionObservers;
 
-/// What wakes a session's task.
+/// An event that wakes a session's task.
 enum Woke {
     Job(Job),
     Close,
@@ -232,8 +232,8 @@ impl Actor {
         }
     }
 
-    /// Whoever leaves last takes the session along. One whose connection breaks does not: it may come
-    /// back, and the work continues.
+    /// Closes the session when its last subscriber leaves. A subscriber whose connection breaks does not close it:
+    /// it may come back, and the work continues.
     fn count_subscribers(&mut self) -> std::ops::ControlFlow<()> {
         self.tell_change();
         let is_seen = self.log.subscribers() > 0;
@@ -248,8 +248,8 @@ impl Actor {
         std::ops::ControlFlow::Continue(())
     }
 
-    /// Nobody has come for some time: ends the session, unless it works, waits for a person, or has a
-    /// conversation that somebody may come back to.
+    /// Ends a session that no client has come to for some time, unless it works, waits for a user, or has a
+    /// conversation that a client may come back to.
     fn close_unless_used(&mut self) -> std::ops::ControlFlow<()> {
         let (messages, is_at_rest) =
             self.log.with_view(|view| (view.messages, view.turn.is_none()));

@@ -28,7 +28,7 @@ const MAX_PROCESS_EVENTS: usize = 256;
 pub(super) type Open =
     fn(Arc<Shared>, SessionSpec) -> BoxFuture<'static, Result<SessionId, RequestError>>;
 
-/// What the tasks of a host share. It owns none of the tasks that own it.
+/// The state that the tasks of a host share. It owns none of the tasks that own it.
 pub(super) struct Shared {
     pub(super) opener: Box<dyn Opener>,
     open: Open,
@@ -132,8 +132,8 @@ impl Shared {
         self.changed.send_replace(number);
     }
 
-    /// What happened to sessions after `seen`, and how much has happened. Where not all of it is kept
-    /// any more: how the sessions are, and whether the process ends.
+    /// Returns what happened to sessions after `seen`, and how much has happened. If some of it is no longer kept,
+    /// returns how the sessions are, and whether the process ends.
     pub(super) fn events_since(&self, seen: u64) -> (Vec<ProcessEvent>, u64) {
         let state = self.state.lock();
         let is_missing = state.events.front().is_some_and(|(first, _)| *first > seen + 1);
@@ -159,14 +159,14 @@ impl Shared {
 }
 
 impl State {
-    /// How the sessions are, the one that changed last first.
+    /// Returns the facts about the sessions, the one that changed last first.
     fn facts(&self) -> Vec<LiveSession> {
         let mut all: Vec<LiveSession> = self.sessions.values().map(Live::facts).collect();
         gnoma_core::sort::by_key(&mut all, |session| std::cmp::Reverse(session.changed_ms));
         all
     }
 
-    /// Whether a session of that id is to be started: not where one lives already.
+    /// Reports whether a session of that id is to be started, which is not the case if it is already running.
     pub(super) fn may_open(&self, id: &SessionId) -> Result<bool, RequestError> {
         if self.is_stopping {
             return Err(stopping());
@@ -182,7 +182,7 @@ impl State {
         Ok(true)
     }
 
-    /// Whether that session may start another one.
+    /// Checks that the session may start another one.
     pub(super) fn may_have_child(&self, parent: &SessionId) -> Result<(), RequestError> {
         let above = self.sessions.get(parent).ok_or_else(|| no_session(parent))?;
         if above.kept.lock().is_ending {

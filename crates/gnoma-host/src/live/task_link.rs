@@ -31,7 +31,7 @@ pub(super) enum TaskOrder {
     Ask { question: String, choices: Vec<String> },
     /// Give the session the mode again that it had before it was restricted, unless somebody has changed it.
     Unrestrict,
-    /// Tell people.
+    /// A text to show to people.
     Tell(String),
     /// Tell people how the run ended, and then whoever asked for it.
     Report(Result<Box<TaskReport>, RequestError>, Replier),
@@ -71,7 +71,7 @@ pub(super) struct TaskLink {
     pub(super) restriction: Option<(PermissionMode, PermissionMode)>,
     /// The person has stopped the run.
     is_stopped: bool,
-    /// Questions so far.
+    /// The number of questions so far.
     questions: u32,
 }
 

@@ -18,7 +18,7 @@ use crate::places::is_too_wide;
 
 /// Git's own folder of a work tree, or the file that names it.
 const MARK: &str = ".git";
-/// What decides about later runs in the folder of a linked work tree.
+/// The files that decide about later runs in the folder of a linked work tree.
 const GUARDED_OF_WORK_TREE: [&str; 3] = ["config.worktree", "commondir", "gitdir"];
 
 /// Finds repositories around the workspace that are no wider than a project.
@@ -80,7 +80,7 @@ pub(super) struct RealRepository {
     pub(super) git: PathBuf,
     pub(super) common: PathBuf,
     pub(super) work_tree: PathBuf,
-    /// What its work tree has at `.git`.
+    /// The path, without links, of what the work tree has at `.git`.
     mark: Option<PathBuf>,
 }
 
@@ -101,12 +101,12 @@ impl RealRepository {
         self.work_tree == self.git
     }
 
-    /// Whether it is the folder `.git` of its work tree and nothing else.
+    /// Reports whether the repository is the folder `.git` of its work tree and nothing else.
     fn is_plain(&self) -> bool {
         self.mark.as_ref() == Some(&self.git) && self.common == self.git
     }
 
-    /// Whether it says itself that the work tree is its own.
+    /// Reports whether the repository says itself that the work tree is its own.
     pub(super) fn knows_work_tree(&self) -> bool {
         if !self.has_right_common() {
             return false;
@@ -115,7 +115,8 @@ impl RealRepository {
         is_own || self.names_mark() || self.names_work_tree()
     }
 
-    /// Whether what it shares with others is where git puts it: around `worktrees/NAME`.
+    /// Reports whether the folder that the repository shares with others is where git puts it: around
+    /// `worktrees/NAME`.
     fn has_right_common(&self) -> bool {
         let has = |name: &str| self.common.join(name).exists();
         let is_repository = has("HEAD") && makes_repository(has);
@@ -139,7 +140,7 @@ impl RealRepository {
         self.common == self.git && named.as_ref() == Some(&self.work_tree)
     }
 
-    /// What decides about later runs.
+    /// Returns the paths that decide about later runs.
     fn guarded(&self) -> impl Iterator<Item = PathBuf> + '_ {
         let below = |name: &'static str| name.strip_prefix(MARK)?.strip_prefix('/');
         let of_all = places::held(WriteProtection::Always).filter_map(below);

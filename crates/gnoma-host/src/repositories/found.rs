@@ -7,14 +7,14 @@ use gnoma_guard::git;
 
 use super::read::text;
 
-/// A repository.
+/// A repository that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FoundRepository {
-    /// Its own folder; in a linked work tree, that one's.
+    /// The repository's own folder; in a linked work tree, that one's.
     pub(super) git: PathBuf,
     /// The folder with what all its work trees share.
     pub(super) common: PathBuf,
-    /// Where its files are; its own folder if there are none.
+    /// The folder of the repository's files; its own folder if there are none.
     pub(super) work_tree: PathBuf,
 }
 

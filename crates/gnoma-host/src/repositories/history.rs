@@ -15,7 +15,7 @@ use gnoma_core::places::{self, RuledPaths};
 
 use super::{found::FoundRepository, index};
 
-/// How long git may take. What it has not told by then is not known: it begins with what is newest.
+/// The time git may take. What it has not told by then is not known: it begins with what is newest.
 const PATIENCE: Duration = Duration::from_millis(1_500);
 /// Most secret files that are named.
 const MAX_SECRETS: usize = 256;

@@ -13,7 +13,7 @@ use gnoma_core::bounded_file;
 
 use super::found::FoundRepository;
 
-/// Its name in a repository's own folder.
+/// The name of the index in a repository's own folder.
 pub(super) const FILE: &str = "index";
 /// Longest index that is read.
 const MAX_INDEX_BYTES: u64 = 64 << 20;
@@ -28,7 +28,7 @@ const EXTENDED: u8 = 0x40;
 /// Entries of versions before the fourth are filled up to a multiple of this.
 const PADDING: usize = 8;
 
-/// One entry.
+/// An entry of the index.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct IndexEntry {
     pub(super) path: PathBuf,

@@ -12,12 +12,12 @@ use gnoma_core::places::makes_repository;
 
 /// Links that are followed for one path.
 const MAX_LINKS: usize = 40;
-/// What in a repository's own folder decides what git runs.
+/// The names in a repository's own folder that decide what git runs.
 const SETTINGS: [&str; 5] = ["config", "config.worktree", "commondir", "hooks", "modules"];
-/// What makes a folder one.
+/// The names that make a folder a repository.
 const MARKS: [&str; 3] = ["HEAD", "objects", "refs"];
 
-/// Where the layer has what is seen at a path.
+/// A function that returns where the layer has what is seen at a path.
 pub(super) type LeftAt<'a> = &'a dyn Fn(&Path) -> Option<PathBuf>;
 
 /// Follows the links of an absolute path, as far as it exists.
@@ -51,7 +51,7 @@ fn owned(part: Component<'_>) -> PathBuf {
     PathBuf::from(part.as_os_str())
 }
 
-/// Whether a folder that has a repository, or is one, has another or other settings in the layer.
+/// Reports whether a folder that has a repository, or is one, has another one or other settings in the layer.
 pub(super) fn is_otherwise(folder: &Path, left_at: LeftAt<'_>) -> bool {
     let is_left = |name: &str| left_at(&folder.join(name)).is_some();
     let git = folder.join(".git");

@@ -39,9 +39,9 @@ pub(crate) use services::ServicePlaces;
 const MAX_NESTED: usize = 64;
 /// The hook that git runs when it has written down what it saw.
 const HOOK: &str = "post-index-change";
-/// Where rustup looks for what a project chooses.
+/// The files in which rustup looks for what a project chooses.
 const TOOL_CHAIN_FILES: [&str; 2] = ["rust-toolchain", "rust-toolchain.toml"];
-/// What in a repository changes when its history does.
+/// The paths in a repository that change when its history does.
 const MARKS: [&str; 7] =
     ["HEAD", "index", "packed-refs", "logs/HEAD", "refs/heads", "refs/stash", "FETCH_HEAD"];
 
@@ -56,12 +56,12 @@ pub(crate) fn named_by_settings(folder: &Path) -> Vec<PathBuf> {
 #[derive(Debug, Default)]
 pub(crate) struct RepositoriesOnDisk {
     services: ServicePlaces,
-    /// What commands of the session left for later ones.
+    /// The trials, which know what commands of the session left for later ones.
     trials: Option<Arc<Trials>>,
     /// The folders of the workspace, and which repositories belong to them.
     roots: Vec<PathBuf>,
     belonging: BelongingRepositories,
-    /// What rules keep from being read, in a history as well.
+    /// The rules that keep paths from being read, in a history as well.
     rules: Option<Arc<dyn RuledPaths>>,
     secrets: Mutex<KnownSecrets>,
 }
@@ -69,7 +69,7 @@ pub(crate) struct RepositoriesOnDisk {
 /// The secret files of each history, and how it stood when they were looked for.
 type KnownSecrets = HashMap<PathBuf, (HistoryStamp, Arc<[PathBuf]>)>;
 
-/// When [`MARKS`] were last changed.
+/// The times at which [`MARKS`] were last changed.
 type HistoryStamp = Vec<Option<SystemTime>>;
 
 impl RepositoriesOnDisk {
@@ -92,12 +92,12 @@ impl RepositoriesOnDisk {
         Self { rules, ..self }
     }
 
-    /// Where that is which commands find at a path in place of what is there.
+    /// Returns the place of what commands find at a path instead of what is there.
     fn left_at(&self, path: &Path) -> Option<PathBuf> {
         self.trials.as_ref().and_then(|trials| trials.left_at(path))
     }
 
-    /// Whether an earlier command on trial has left other settings in the repository of this folder.
+    /// Reports whether an earlier command on trial has left other settings in the repository of this folder.
     fn is_left_otherwise(&self, folder: &Path) -> bool {
         left::is_otherwise(folder, &|path| self.left_at(path))
     }
@@ -220,7 +220,7 @@ impl Repositories for RepositoriesOnDisk {
     }
 }
 
-/// What looking at this repository, not those within it, would run.
+/// Returns the program that looking at this repository, not those within it, would run.
 fn program_of(found: &FoundRepository) -> Option<String> {
     for file in [found.common.join("config"), found.git.join("config.worktree")] {
         if let Some(setting) = text(&file).as_deref().and_then(program_setting) {

@@ -27,17 +27,17 @@ const OF_SYSTEMD: [&str; 14] = [
     "systemd-analyze",
     "timedatectl",
 ];
-/// What is there where systemd runs.
+/// The folder that exists if systemd runs.
 const SYSTEMD: &str = "/run/systemd/system";
-/// Where logs of systemd lie.
+/// The folders where logs of systemd lie.
 const JOURNALS: [&str; 3] = ["/var/log/journal", "/run/log/journal", SYSTEMD];
-/// Where Docker listens, and a variable that names another place.
+/// The sockets where Docker listens, and a variable that names another place.
 const DOCKER: [&str; 2] = ["/var/run/docker.sock", "/run/docker.sock"];
 const DOCKER_HOST: &str = "DOCKER_HOST";
-/// Where Docker listens and keeps its contexts at home.
+/// The folders below the home where Docker listens and keeps its contexts.
 const DOCKER_AT_HOME: [&str; 3] = [".docker/run", ".docker/desktop", ".docker/contexts"];
 
-/// Where programs and the services that they ask are looked for.
+/// The places where programs and the services that they ask are looked for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ServicePlaces {
     /// The folders of programs, as in `PATH`.
@@ -60,7 +60,7 @@ impl ServicePlaces {
     }
 }
 
-/// Whether it is installed in one of the folders of programs and what it asks is there.
+/// Reports whether a program is installed in one of the folders of programs and what it asks is there.
 pub(super) fn can_answer(program: &str, places: &ServicePlaces) -> bool {
     let mut folders = env::split_paths(&places.path).filter(|folder| folder.is_absolute());
     if !folders.any(|folder| folder.join(program).exists()) {

@@ -34,12 +34,12 @@ const SMALL_BILLIONS: f64 = 4.0;
 /// Larger numbers in a model's name are no sizes.
 const MOST_BILLIONS: f64 = 2_000.0;
 
-/// What a server told of a model.
+/// The facts that a server told about a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Told {
-    /// Its window in tokens.
+    /// The context window of the model, in tokens.
     pub window: Option<u32>,
-    /// How many parameters it has.
+    /// The number of the model's parameters.
     pub parameters: Option<u64>,
 }
 
@@ -59,15 +59,15 @@ impl Told {
     }
 }
 
-/// How a provider is reached.
+/// The connection to a provider and where it leads.
 #[derive(Clone)]
 struct Line {
     connection: Connection,
-    /// It is one of the servers that people run themselves.
+    /// `true` if the provider is one of the servers that users run themselves.
     is_own: bool,
-    /// What it is sent stays on this machine.
+    /// `true` if what the provider is sent stays on this machine.
     stays_here: bool,
-    /// It is one of them, on this machine.
+    /// `true` if the provider is a server that users run themselves, on this machine.
     is_here: bool,
     wire: Wire,
     host: Arc<str>,
@@ -237,7 +237,7 @@ impl Maker {
     }
 }
 
-/// Whether a model has a small window, or few parameters by its server's word or by its name.
+/// Reports whether a model has a small window, or few parameters according to its server or its name.
 fn is_small(model: &str, told: Told, window: Option<u32>) -> bool {
     let told = told.parameters.map(|count| count as f64 / UNITS_A_BILLION);
     let billions = told.or_else(|| named_billions(model));
@@ -245,7 +245,7 @@ fn is_small(model: &str, told: Told, window: Option<u32>) -> bool {
         || billions.is_some_and(|size| size < SMALL_BILLIONS)
 }
 
-/// How tokens are counted behind a protocol.
+/// Returns the way in which tokens are counted behind a protocol.
 fn wire_of(protocol: Protocol) -> Wire {
     match protocol {
         Protocol::Mistral => Wire::Mistral,
@@ -277,8 +277,9 @@ fn host_and_port(url: &str) -> &str {
     rest.split(['/', '?']).next().unwrap_or_default()
 }
 
-/// What is paid: the settings over the catalogue; nothing for a server of one's own on this machine.
-/// What one elsewhere takes, only its people know. Half a price, where the other half is not known, is none.
+/// Returns the price that is paid: the settings take precedence over the catalogue; a server of the user's own on
+/// this machine costs nothing. The price of one elsewhere is known only to its operators. Half a price, if the
+/// other half is not known, is no price.
 fn price(said: Option<&ArmSettings>, listed: Option<&ListedModel>, is_here: bool) -> Option<Price> {
     let known = listed.map(|model| model.price).or(is_here.then(Price::default));
     let Some(said) = said else { return known };
@@ -299,7 +300,7 @@ fn price(said: Option<&ArmSettings>, listed: Option<&ListedModel>, is_here: bool
     })
 }
 
-/// What was published of an arm, as the router starts from it.
+/// Returns the published facts about an arm that the router starts from.
 fn published(
     name: &ModelRef,
     listed: Option<&ListedModel>,

@@ -19,12 +19,12 @@ const MOST_MODELS: usize = 4;
 /// Words in names of models that do not answer.
 const MUTE: [&str; 3] = ["embed", "rerank", "whisper"];
 
-/// What servers have, in the order they were asked, with what they told of it.
+/// The models that servers have, in the order the servers were asked, with what they told about each.
 pub(super) type Found = Vec<(ModelRef, Told)>;
-/// What was published of the arms, as they are now.
+/// The published facts about the arms, as they are now.
 pub(super) type Known = Arc<Mutex<Vec<gnoma_router::Arm>>>;
 
-/// What the servers have. One that does not answer has nothing.
+/// Returns the models that the servers have. A server that does not answer has none.
 pub(super) async fn look(lists: &[Arc<ModelList>]) -> Found {
     let mut looks: Vec<ModelLook> = lists.iter().map(|list| list.look()).collect();
     found(lists, &mut looks).await

@@ -21,15 +21,15 @@ use super::{
 };
 use crate::{HostError, Result, agents, lowering::RoutingSettings, wire};
 
-/// How long a server on this machine may take to say what it is.
+/// The time that a server on this machine may take to say what it is.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 /// Most reasons that are shown if no arm is left.
 const MOST_REASONS: usize = 5;
 
-/// How the full name of an agent begins.
+/// The prefix of an agent's full name.
 const AGENT_PREFIX: &str = "agent/";
 
-/// What somebody reads who has set up nothing.
+/// The text for a user who has set up nothing.
 const HOW_TO_START: &str = "no model is set up yet. Do one of these:
   export MISTRAL_API_KEY=…       or ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, …
   ollama pull qwen3:8b           and Ollama running on this machine; llama.cpp works too
@@ -42,7 +42,7 @@ pub(super) struct First {
     pub told: Told,
 }
 
-/// Whether somebody has asked for an arm by name, for this run.
+/// Reports whether the user has asked for an arm by name, for this run.
 pub(super) fn is_pinned(SessionSpec { overrides, environment, .. }: &SessionSpec) -> bool {
     let variables = ["GNOMA_MODEL", "GNOMA_PROVIDER"];
     overrides.provider.is_some()
@@ -276,7 +276,8 @@ fn only(provider: &Provider) -> Option<String> {
     set_up.next().filter(|_| provider.endpoints.len() == 1).cloned()
 }
 
-/// Nobody is there to be asked by default: what to do, for whoever has named a model and for the others.
+/// Returns the error for when there is no model to ask by default: it says what to do, for users who have named a
+/// model and for the others.
 fn nobody(provider: &Provider) -> HostError {
     let set_up: Vec<&str> = provider.endpoints.keys().map(String::as_str).collect();
     match &provider.model {

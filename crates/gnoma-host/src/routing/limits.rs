@@ -20,13 +20,14 @@ use crate::lowering::RoutingSettings;
 /// By how many percent of a task's worth an arm may be the worse choice where it is said to be good.
 const STRENGTH_PERCENT: u32 = 10;
 
-/// What the settings say about routing, and what is wrong with it.
+/// The options for routing that the settings ask for, and warnings about what is wrong with them.
 pub(super) struct Wishes {
     pub options: RoutingOptions,
     pub warnings: Vec<String>,
 }
 
-/// What the settings want of the router, and what of it cannot hold. `home` shortens the places that messages name.
+/// Returns what the settings want of the router, and what of it cannot hold. `home` shortens the places that
+/// messages name.
 pub(super) fn wishes(settings: &RoutingSettings, home: Option<&Path>) -> Wishes {
     let router = &settings.router;
     let mut rules: Vec<Rule> =
@@ -55,12 +56,12 @@ pub(super) fn wishes(settings: &RoutingSettings, home: Option<&Path>) -> Wishes 
     Wishes { options, warnings }
 }
 
-/// Whether any rule asks for the time.
+/// Reports whether any rule asks for the time.
 pub(super) fn ask_the_time(rules: &[Rule]) -> bool {
     rules.iter().any(|rule| rule.when.hours.is_some())
 }
 
-/// What a right result is worth to somebody with this priority.
+/// Returns the worth of a right result to a user with this priority.
 fn worth(value_micro_usd: u64, priority: Priority) -> u64 {
     let percent: u128 = match priority {
         Priority::Low => 50,

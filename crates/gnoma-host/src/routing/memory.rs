@@ -50,7 +50,7 @@ impl Book {
         Self { file, scores: config_dir.join("quality.json"), notices }
     }
 
-    /// The file.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         self.file.path()
     }
@@ -78,7 +78,7 @@ impl Book {
         Ok(given)
     }
 
-    /// Forgets everything.
+    /// Forgets everything that was learnt.
     pub fn reset(&self) -> io::Result<()> {
         // Scores that were taken over once are not taken over again.
         let (_, told) = self.file.change(|kept| *kept = Kept { imported: true, ..Kept::NONE })?;
@@ -86,7 +86,7 @@ impl Book {
         Ok(())
     }
 
-    /// Whether an older gnoma left scores that could be taken over.
+    /// Reports whether an older gnoma left scores that could be imported.
     pub fn has_scores(&self) -> bool {
         self.scores.exists()
     }
@@ -159,7 +159,7 @@ impl Book {
     }
 }
 
-/// How many scores were taken over, in a sentence.
+/// Describes in a sentence how many scores were imported.
 pub fn taken_over(quality: &Quality, path: &Path) -> String {
     let lost = match quality.lost {
         0 => String::new(),
@@ -171,7 +171,7 @@ pub fn taken_over(quality: &Quality, path: &Path) -> String {
 /// Remembers for a session.
 pub(super) struct Memory {
     pub book: Book,
-    /// The project's key.
+    /// The key of the project.
     pub project: String,
     /// The session's id in its store, once there is one.
     pub begun: Begun,
@@ -219,7 +219,7 @@ fn open(outcome: &TaskOutcome, project: &str, session: Option<String>, at_ms: i6
     })
 }
 
-/// Why a file could not be changed, and what to do about it where a person can.
+/// Describes why a file could not be changed, and what to do about it if a user can.
 fn not_changed(path: &Path, error: &io::Error) -> String {
     let path = path.display();
     match error.kind() {

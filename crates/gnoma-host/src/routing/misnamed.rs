@@ -37,7 +37,7 @@ const WORDS: &[(&str, &str)] = &[
     ("XAI", "xai"),
 ];
 
-/// What was probably meant to set something up, where nothing is.
+/// Returns what was probably meant to set up a provider, if none is set up.
 pub(super) fn found(environment: &Environment) -> Option<String> {
     key(environment).or_else(|| file(environment))
 }

@@ -49,12 +49,12 @@ use crate::{
 /// Milliseconds of a day.
 const DAY_MS: i64 = 86_400_000;
 
-/// Which routes are needed.
+/// The routes that are needed.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
     /// The session's id in its store, once it has been begun.
     pub begun: Begun,
-    /// What parts equals; `None`: another one every time.
+    /// The seed that decides between equals; `None`: another one every time.
     pub seed: Option<u64>,
     /// Arms may come later, by [`Ready::discover`].
     pub grows: bool,
@@ -64,7 +64,7 @@ pub struct Wanted {
 pub struct Ready {
     /// The models that can be called, and how one is chosen.
     pub routes: Arc<Routes>,
-    /// Who is asked where nothing else is chosen.
+    /// The model that is asked if nothing else is chosen.
     pub model: ModelRef,
     /// Models that are no arms.
     pub left: Vec<Left>,
@@ -89,7 +89,7 @@ impl Ready {
     }
 }
 
-/// What was probably meant to set a provider up where none is: a variable or a file with another name.
+/// Returns what was probably meant to set up a provider if none is set up: a variable or a file with another name.
 #[must_use]
 pub fn misnamed_setup(environment: &Environment) -> Option<String> {
     misnamed::found(environment)
@@ -114,7 +114,7 @@ pub(crate) fn project_key(project: &Path) -> String {
     gnoma_store::project_key(&project.display().to_string())
 }
 
-/// Where scores are saved; profiles do not share them.
+/// Returns the place where scores are saved; profiles do not share them.
 #[must_use]
 pub fn book(project: &Project) -> Book {
     Book::at(&folder(project), &project.environment().config_dir(), project.notices.clone())
@@ -153,7 +153,7 @@ fn folder(project: &Project) -> PathBuf {
     }
 }
 
-/// Whether anything was counted yet.
+/// Reports whether anything was counted yet.
 #[must_use]
 pub fn has_ledger(project: &Project) -> bool {
     ledger_file(project).exists()
@@ -163,7 +163,7 @@ fn ledger_file(project: &Project) -> PathBuf {
     folder(project).join("ledger.db")
 }
 
-/// What was published of these arms, whether they can be asked or not.
+/// Returns the published facts about these arms, whether they can be asked or not.
 pub fn known<'a>(
     project: &Project,
     arms: impl Iterator<Item = &'a ModelRef>,
@@ -254,8 +254,8 @@ pub async fn prepare(project: &Project, wanted: &Wanted) -> Result<Ready> {
     Ok(ready)
 }
 
-/// Whether a default provider is set whose first model is not known yet: its model that is turned off is replaced by
-/// one of those that are known.
+/// Reports whether a default provider is set whose first model is not known yet: its model that is turned off is
+/// replaced by one of those that are known.
 fn is_default_open(settings: &RoutingSettings, arms: &[ModelRef]) -> bool {
     let Some(default) = &settings.provider.default else { return false };
     let off = first::turned_off(settings, default);

@@ -45,8 +45,8 @@ pub(super) fn check_name(provider: &Provider, overrides: &Overrides) -> Result<(
     }
 }
 
-/// What a person should know about a model that was named for this run and goes to another provider than its name
-/// seems to say. `arm`: where it goes.
+/// Returns what the user should know about a model that was named for this run and goes to another provider than
+/// its name seems to say. `arm`: where it goes.
 pub(super) fn note(
     settings: &RoutingSettings,
     overrides: &Overrides,
@@ -119,7 +119,7 @@ fn misspelled_provider<'m>(
     Some((head, meant, id))
 }
 
-/// Whether two words differ by one letter that is wrong, missing, too much, or swapped with the next.
+/// Reports whether two words differ by one letter that is wrong, missing, too much, or swapped with the next.
 fn is_one_slip(one: &str, other: &str) -> bool {
     let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
     let (short, long) = if one.len() <= other.len() { (one, other) } else { (other, one) };
@@ -138,7 +138,7 @@ fn has_key(provider: &Provider, name: &str) -> bool {
     provider.api_keys.contains_key(name) || provider.key_commands.contains_key(name)
 }
 
-/// How the names of vendors' own models begin, also of those that are newer than the catalogue.
+/// The prefixes of vendors' own models, also of those that are newer than the catalogue.
 const FAMILIES: &[(&str, &[&str])] = &[
     ("mistral", &["mistral-", "magistral-", "codestral-", "devstral-", "ministral-", "pixtral-"]),
     ("anthropic", &["claude-"]),
@@ -160,7 +160,8 @@ fn makers(model: &str) -> impl Iterator<Item = &'static str> {
         .filter(move |maker| catalogue::lookup(maker, model).is_some() || is_named(maker))
 }
 
-/// Whether a provider can have the model, as far as is known: an address of one's own may lead anywhere.
+/// Reports whether a provider can have the model, as far as is known: an address of the user's own may lead
+/// anywhere.
 pub(super) fn may_have(provider: &Provider, name: &str, model: &str) -> bool {
     !MAKERS.contains(&name)
         || provider.endpoints.contains_key(name)

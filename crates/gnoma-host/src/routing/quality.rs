@@ -29,7 +29,7 @@ struct Score {
     count: u64,
 }
 
-/// What was found in a file.
+/// The scores that were found in a file.
 #[derive(Debug, PartialEq)]
 pub struct Quality {
     scores: Vec<(ModelRef, TaskKind, f64, u32)>,
@@ -38,7 +38,7 @@ pub struct Quality {
 }
 
 impl Quality {
-    /// Reads a file.
+    /// Reads a file of scores.
     ///
     /// # Errors
     /// It is no such file.
@@ -56,7 +56,7 @@ impl Quality {
         Ok(quality)
     }
 
-    /// How many scores are taken over.
+    /// Returns the number of scores that are imported.
     pub fn count(&self) -> usize {
         self.scores.len()
     }

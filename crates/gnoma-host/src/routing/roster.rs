@@ -14,7 +14,7 @@ use crate::{agents, lowering::RoutingSettings, wire};
 pub const MOST_ARMS: usize = 128;
 /// Servers of models that are looked for on this machine without being configured.
 const LOOKED_FOR: [&str; 2] = ["ollama", "llamacpp"];
-/// Its models have the names of somebody's deployments.
+/// The provider whose models have the names of a user's deployments.
 const OWN_NAMES: &str = "azure";
 
 /// A model that is no arm, and why.
@@ -22,7 +22,7 @@ const OWN_NAMES: &str = "azure";
 pub struct Left {
     /// The arm's name, or the provider's.
     pub name: String,
-    /// Why, in words that follow the name.
+    /// The reason, in words that follow the name.
     pub why: String,
 }
 
@@ -107,7 +107,7 @@ fn providers(settings: &RoutingSettings) -> Vec<String> {
     names
 }
 
-/// Where a provider is.
+/// The place where a provider is reached.
 enum Reach {
     Here,
     Elsewhere,
@@ -125,7 +125,7 @@ fn reach(settings: &RoutingSettings, name: &str) -> Reach {
     if wire::is_this_machine(&profile.base_url) { Reach::Here } else { Reach::Elsewhere }
 }
 
-/// Whether somebody has said which models of it are meant, so that the server need not be asked.
+/// Reports whether the settings say which models of the provider are meant, so that the server need not be asked.
 fn is_listed(settings: &RoutingSettings, name: &str) -> bool {
     let provider = &settings.provider;
     provider.models.get(name).is_some_and(|models| !models.is_empty())

@@ -19,7 +19,7 @@ pub(super) fn arm(settings: &RoutingSettings) -> Option<ModelRef> {
     }
 }
 
-/// Whether the settings name the arm for nothing but sorting requests.
+/// Reports whether the settings name the arm for nothing but sorting requests.
 pub(super) fn only_sorts(settings: &RoutingSettings, arm: &ModelRef) -> bool {
     let provider = &settings.provider;
     let roles = &settings.router.roles;

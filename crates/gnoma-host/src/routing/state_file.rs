@@ -23,16 +23,16 @@ use serde_json::value::RawValue;
 pub const FORM: u32 = 1;
 /// Largest file that is read; a year of use takes a tenth of it.
 pub const MAX_BYTES: u64 = 8 << 20;
-/// How long one waits for other processes, each of which takes milliseconds.
+/// The time to wait for other processes, each of which takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(5);
 /// Projects whose last task is remembered.
 const MOST_PROJECTS: usize = 200;
 
-/// What is kept.
+/// The content of the file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Kept {
-    /// What the router learnt; `None` where nothing was yet.
+    /// The state that the router learnt; `None` if there was nothing yet.
     pub state: Option<RouterState>,
     /// The last task of each project whose end nobody has judged, the newest last.
     #[serde(default)]
@@ -45,20 +45,20 @@ pub struct Kept {
 /// A task that is over and that nobody has judged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Open {
-    /// The project's key.
+    /// The key of the project.
     pub project: String,
     /// The session's id in its store.
     pub session: String,
-    /// Its type.
+    /// The type of the task.
     pub kind: TaskKind,
-    /// Who did it last.
+    /// The arm that worked on the task last.
     pub arm: ArmId,
-    /// When it was over, in milliseconds since 1970.
+    /// The time when the task was over, in milliseconds since 1970.
     pub at_ms: i64,
 }
 
 impl Kept {
-    /// Nothing yet.
+    /// The content before anything is saved.
     pub const NONE: Self = Self { state: None, open: Vec::new(), imported: false };
 
     /// Remembers the last task of a project in place of the one before.
@@ -76,14 +76,14 @@ impl Kept {
     }
 }
 
-/// Why a file cannot be used.
+/// The reason why a file cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// It is not what was written.
+    /// The file is not what was written.
     Damaged,
     /// A newer gnoma wrote it.
     Newer,
-    /// It cannot be read at all.
+    /// The file cannot be read at all.
     Unreadable(String),
 }
 
@@ -109,7 +109,7 @@ pub fn encode(kept: &Kept) -> Result<Vec<u8>, serde_json::Error> {
     Ok(bytes)
 }
 
-/// What the bytes of a file say.
+/// Decodes the content of a file from its bytes.
 pub fn decode(bytes: &[u8]) -> Result<Kept, Trouble> {
     let Ok(wrapped) = gnoma_core::json::from_bytes::<Wrapped<'_>>(bytes) else {
         // In a newer one only the number has the form that is known.
@@ -143,7 +143,7 @@ struct Alone {
     _lock: File,
 }
 
-/// What was read, and a sentence if something had to be set aside for it.
+/// The content that was read, and a sentence if something had to be set aside for it.
 pub(super) struct Read {
     pub kept: Kept,
     pub told: Option<String>,

@@ -29,11 +29,11 @@ const SCHEDULES: &str = "schedules";
 pub struct NewSchedule {
     /// The task and its arguments.
     pub words: Vec<String>,
-    /// When it runs.
+    /// The rule that says when the schedule runs.
     pub rule: ScheduleRule,
     /// The time zone of its days and times; empty for that of the machine.
     pub zone: String,
-    /// What a run may cost, in millionths of a dollar.
+    /// The most that a run may cost, in millionths of a dollar.
     pub budget_micro_usd: u64,
 }
 

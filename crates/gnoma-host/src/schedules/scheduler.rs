@@ -39,9 +39,9 @@ const MAX_WAIT: Duration = Duration::from_secs(20);
 const MIN_WAIT: Duration = Duration::from_millis(250);
 /// Runs of schedules that go on at once; others begin later.
 const MAX_RUNS: usize = 32;
-/// How long a run may take, its open questions included.
+/// The time that a run may take, its open questions included.
 const MAX_RUN: Duration = Duration::from_secs(3 * 24 * 60 * 60);
-/// How long the session may take to end after a run.
+/// The time that the session may take to end after a run.
 const LEAVE_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Runs the schedules of a person. Dropping it stops what it waits for; the sessions belong to the host.
@@ -51,7 +51,7 @@ pub struct Scheduler {
     umask: Option<u32>,
     store: ScheduleStore,
     runs: JoinSet<u32>,
-    /// Those in `runs`.
+    /// The ids of the schedules in `runs`.
     running: HashSet<u32>,
 }
 

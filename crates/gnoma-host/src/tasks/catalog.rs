@@ -71,7 +71,7 @@ impl Tasks {
         Err(HostError { remedy: Some(remedy), ..error })
     }
 
-    /// Plans a run.
+    /// Plans a run of a task.
     ///
     /// # Errors
     /// There is no such task, its project is not trusted, or an argument is wrong.

@@ -51,9 +51,9 @@ pub fn describe_history(project: &Project, name: &str) -> String {
 pub struct ExpectedCost {
     /// In millionths of a dollar.
     pub micro_usd: u64,
-    /// In milliseconds.
+    /// The likely duration, in milliseconds.
     pub took_ms: u64,
-    /// How many runs of the task were looked at.
+    /// The number of runs of the task that were looked at.
     pub runs: usize,
 }
 

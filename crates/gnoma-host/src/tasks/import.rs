@@ -34,11 +34,11 @@ const MAX_BYTES: u64 = 256 << 10;
 /// The program whose command it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandOrigin {
-    /// Claude Code.
+    /// A command of Claude Code.
     Claude,
-    /// Codex.
+    /// A command of Codex.
     Codex,
-    /// opencode.
+    /// A command of opencode.
     Opencode,
 }
 

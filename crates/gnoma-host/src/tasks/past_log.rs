@@ -122,14 +122,14 @@ async fn read_session(
     })
 }
 
-/// What the file holds.
+/// The content of the file.
 #[derive(Default)]
 struct LoadedFile {
     /// The newest line of each session.
     known: HashMap<String, ReadSession>,
-    /// Its length, in bytes.
+    /// The length of the file, in bytes.
     bytes: usize,
-    /// It is longer than is read.
+    /// `true` if the file is longer than is read.
     is_too_large: bool,
 }
 

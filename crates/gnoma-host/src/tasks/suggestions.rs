@@ -28,11 +28,11 @@ use crate::{HostError, Project, Result, clock, extensions};
 
 /// The setting that turns offers off.
 const SETTING: &str = "tasks.suggest";
-/// Its value that does so, as TOML writes it.
+/// The value that turns the setting off, as TOML writes it.
 const OFF: &str = "\"off\"";
 /// Least time between two offers, in milliseconds.
 const OFFER_EVERY_MS: i64 = 24 * 60 * 60 * 1000;
-/// How the name of the file ends that says what was offered and declined in a project.
+/// The ending of the name of the file that says what was offered and declined in a project.
 const OFFERS_ENDING: &str = "offers.json";
 /// Most declined chores that are remembered.
 const MAX_DECLINED: usize = 1_000;
@@ -41,7 +41,7 @@ const MAX_RECIPE_BYTES: u64 = 256 << 10;
 /// Values of an argument that are listed.
 const MAX_VALUES: usize = 8;
 
-/// What was offered, and what is never to be offered again.
+/// The record of what was offered, and what is never to be offered again.
 #[derive(Default, Serialize, Deserialize)]
 struct OfferRecord {
     /// The time of the last offer.

@@ -9,7 +9,7 @@ use gnoma_otel::{ExportOptions, ExportSettings, Format};
 use super::process::Telemetry;
 use crate::{Notices, lowering::RoutingSettings, shared::Shared};
 
-/// Where telemetry of a project goes.
+/// Returns the options that say where telemetry of a project goes.
 ///
 /// # Errors
 /// What is wrong with an address or a protocol.

@@ -12,7 +12,7 @@ use super::{
 use crate::Project;
 
 impl Project {
-    /// How hooks of a session ran last; each run is a span if the project sends telemetry.
+    /// Returns the last runs of a session's hooks; each run is a span if the project sends telemetry.
     pub(crate) fn hook_runs(&self, session: &str) -> HookRuns {
         let runs = self.shared.hook_runs();
         let Some(telemetry) = &self.telemetry else { return runs };

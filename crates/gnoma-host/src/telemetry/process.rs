@@ -31,7 +31,7 @@ pub struct Telemetry {
     sessions: Arc<Mutex<Sessions>>,
 }
 
-/// What is known of sessions, the oldest first.
+/// The known sessions, the oldest first.
 type Sessions = Vec<KnownSession>;
 
 struct KnownSession {
@@ -47,7 +47,7 @@ impl Telemetry {
         Self { options, has_content, clock, http, exporter, sessions }
     }
 
-    /// Whether it goes there, with or without texts.
+    /// Reports whether the telemetry goes to that collector, with or without texts.
     pub(super) fn is(&self, options: &ExportOptions, has_content: bool) -> bool {
         self.options == *options && self.has_content == has_content
     }

@@ -34,7 +34,7 @@ const MAX_SPAN_EVENTS: usize = 128;
 
 /// A session as its spans have it.
 pub(crate) struct TracedSession {
-    /// Its id.
+    /// The id of the session.
     pub(crate) id: SessionId,
     /// The session that started it, with the call that did.
     pub(crate) parent: Option<(SessionId, ChildInfo)>,
@@ -50,7 +50,7 @@ pub struct SessionTrace {
     turn: Option<OpenTurn>,
     calls: HashMap<CallId, OpenCall>,
     questions: HashMap<CallId, AskedQuestion>,
-    /// When something happened last that a compaction can follow on.
+    /// The time of the last event that a compaction can follow.
     last_ms: i64,
 }
 
@@ -78,7 +78,7 @@ struct AskedQuestion {
     begin_ms: i64,
     /// The span of the call that it is about.
     above: SpanContext,
-    /// It came up in the middle of a call, and has an id of its own.
+    /// `true` if the question came up in the middle of a call, and has an id of its own.
     is_within: bool,
     kind: &'static str,
 }

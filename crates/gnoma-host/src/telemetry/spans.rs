@@ -22,7 +22,7 @@ pub(super) struct SessionSpans {
 struct CallSpan {
     call: CallId,
     context: SpanContext,
-    /// Its span has ended: another call of that id is another one.
+    /// `true` if the call's span has ended: another call of that id is another one.
     is_over: bool,
 }
 
@@ -32,7 +32,7 @@ impl SessionSpans {
         Self { remote, ..Self::default() }
     }
 
-    /// Begins a turn.
+    /// Begins a turn and returns its span.
     pub(super) fn begin_turn(&mut self, random: impl Fn() -> u64) -> SpanContext {
         let span = SpanId::from_random(random());
         let turn = match self.remote {

@@ -28,9 +28,9 @@ impl Period {
 /// A property of calls that usage is summed up by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dimension {
-    /// The time.
+    /// The time, in calendar periods.
     Period(Period),
-    /// The project's folder.
+    /// The folder of the project.
     Project,
     /// The git branch that was checked out.
     Branch,
@@ -40,7 +40,7 @@ pub enum Dimension {
     Elf,
     /// The model at its provider.
     Model,
-    /// The provider.
+    /// The provider of the model.
     Provider,
     /// The kind of task that the turn was classified as.
     Task,

@@ -43,7 +43,7 @@ use crate::{HostError, Project, Result, ledger::LateLedger, routing};
 /// The usage that a report is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsageQuery {
-    /// The beginning.
+    /// The time from which usage counts.
     pub since: Since,
     /// The dimensions that nest, the outermost first; at most [`MAX_DEPTH`].
     pub by: Vec<Dimension>,
@@ -51,7 +51,7 @@ pub struct UsageQuery {
     pub repriced_as: Option<ModelRef>,
 }
 
-/// Usage, summed up.
+/// The usage, summed up by the dimensions of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsageReport {
     /// The beginning in milliseconds since 1970; `None` for everything.
@@ -62,7 +62,7 @@ pub struct UsageReport {
     pub total: UsageSums,
     /// The groups of the first dimension.
     pub rows: Vec<UsageRow>,
-    /// What all calls would have cost on another model, if that was asked for.
+    /// The cost of all calls on another model, if that was asked for.
     pub repriced: Option<RepricedUsage>,
     /// The caps of days and months.
     pub caps: Vec<CapForecast>,

@@ -23,7 +23,7 @@ pub enum Since {
     Days(u32),
     /// The beginning of a local day.
     Date(Date),
-    /// Everything.
+    /// All usage from the beginning.
     All,
 }
 

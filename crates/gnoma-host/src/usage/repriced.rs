@@ -8,11 +8,11 @@ use gnoma_core::{ModelRef, Price, Usage, ledger::Amount};
 /// without any. Tokens are those that were counted; the other model's tokenizer would count others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RepricedUsage {
-    /// The other model.
+    /// The other model, at its provider.
     pub arm: ModelRef,
-    /// The lower cost.
+    /// The lower cost of the two.
     pub least: u64,
-    /// The higher cost.
+    /// The higher cost of the two.
     pub most: u64,
     /// All tokens were counted by the same model, so that its tokenizer counts the same.
     pub is_same_model: bool,

@@ -13,9 +13,9 @@ use crate::envelope::TAIL;
 
 /// Stands for a picture that is left out.
 const NO_PICTURE: &str = "[A picture stood here; this model cannot see pictures.]";
-/// What stands behind the model's own words.
+/// The user message that is added after the model's own words.
 const GO_ON: &str = "Continue.";
-/// How the mark of a cached part is written. In a text its quotes would have a backslash.
+/// The mark of a cached part as it is written in a request. In a text its quotes would have a backslash.
 const CACHE_MARK: &[u8] = br#","cache_control":{"type":"ephemeral"}"#;
 const CACHE: &str = "cache_control";
 
@@ -106,7 +106,7 @@ fn system_first(request: &mut ModelRequest) {
     }
 }
 
-/// Whether something of what its model thought goes back to it.
+/// Reports whether some of the thinking in a message goes back to the model that wrote it.
 pub(super) fn has_thinking(message: &Message) -> bool {
     message.origin().is_some()
         && message.content().iter().any(|block| match block {

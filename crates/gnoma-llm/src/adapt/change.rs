@@ -25,15 +25,15 @@ pub(crate) enum Adaptation {
     OneTool(String),
     /// Some tools are not offered; which ones the server refuses is being found out.
     ToolTrials(ToolTrials),
-    /// Whether tools must be called is left to the model.
+    /// The model is free to decide whether it calls tools.
     ToolChoice,
     /// Pictures stay at home.
     Pictures,
     /// These pictures stay at home.
     RefusedPictures(RefusedPictures),
-    /// What was thought in the first messages stays at home: in how many.
+    /// The thinking in the first messages is not sent. Holds the number of these messages.
     EarlierThinking(usize),
-    /// How hard to think is left to the model.
+    /// The model is free to decide how hard it thinks.
     Effort,
     /// The system prompt stands before the first words of the user.
     SystemRole,
@@ -46,7 +46,7 @@ pub(crate) enum Adaptation {
 }
 
 impl Adaptation {
-    /// What people are told of it; follows the model's name.
+    /// Describes the change for people; the text follows the model's name.
     pub(crate) fn words(&self) -> String {
         match self {
             Self::Field(name) => format!("does not accept `{name}`; gnoma leaves it out"),

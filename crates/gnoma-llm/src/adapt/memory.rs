@@ -12,7 +12,7 @@ use super::change::Adaptation;
 /// Conversations of which something is remembered; the oldest go.
 const MAX_KNOWN: usize = 256;
 
-/// What is known of each conversation, the latest last.
+/// The changes that are known for each conversation, the latest last.
 #[derive(Default)]
 pub(crate) struct AdaptationMemory(Mutex<Vec<KnownConversation>>);
 
@@ -35,7 +35,7 @@ impl KnownConversation {
 }
 
 impl AdaptationMemory {
-    /// What is changed in such requests.
+    /// Returns the changes that apply to requests of this conversation.
     pub(crate) fn of(&self, request: &ModelRequest) -> Vec<Adaptation> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = known.iter().find(|known| known.is_of(request));

@@ -77,7 +77,7 @@ const ONE_REFUSED: &[&str] = &[
     "inválid",
     "non valid",
 ];
-/// What a picture is called.
+/// Words by which servers mean a picture.
 const PICTURE: &[&str] = &[
     "image",
     "picture",
@@ -123,12 +123,12 @@ pub(crate) struct RefusedPictures {
     pub(crate) suspect: Option<Arc<str>>,
     /// Those that were suspects and were not the reason.
     cleared: Vec<Arc<str>>,
-    /// What the server said, for the model.
+    /// The message of the server, for the model.
     pub(crate) why: String,
 }
 
 impl RefusedPictures {
-    /// Whether a picture is left out.
+    /// Reports whether a picture is left out.
     pub(crate) fn has(&self, base64: &Arc<str>) -> bool {
         contains(&self.out, base64) || self.suspect.as_ref().is_some_and(|it| is_same(it, base64))
     }
@@ -144,7 +144,7 @@ impl RefusedPictures {
     }
 }
 
-/// Whether `text`, in small letters, refuses one picture and not all.
+/// Reports whether `text`, in small letters, refuses one picture and not all.
 pub(super) fn is_about_one(text: &str) -> bool {
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
     says(PICTURE) && says(ONE_REFUSED) && !says(NONE_TAKEN)

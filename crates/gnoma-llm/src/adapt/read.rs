@@ -22,7 +22,7 @@ use super::{
     },
 };
 
-/// How the names of tools begin that are not built in.
+/// The prefix in the names of tools that are not built in.
 const FOREIGN_TOOL: &str = "mcp__";
 
 const SHORT: &str = "max_tokens";
@@ -31,17 +31,17 @@ const LONG: &str = "max_completion_tokens";
 /// A request that was refused, and how.
 pub(crate) struct RefusedRequest<'a> {
     pub(crate) error: &'a ProviderError,
-    /// The whole answer.
+    /// The whole answer of the server.
     pub(crate) body: &'a [u8],
-    /// What was asked.
+    /// The request that was refused.
     pub(crate) request: &'a ModelRequest,
-    /// Its fields, all but the conversation.
+    /// The fields of the request, all but the conversation.
     pub(crate) fields: &'a Value,
     /// All that was sent.
     pub(crate) sent: &'a [Bytes],
     /// Pictures that the server has refused or taken before.
     pub(crate) pictures: (RefusedPictures, Vec<Arc<str>>),
-    /// What is known of refused tools, and the tools that the server has taken before.
+    /// The state of the trials with refused tools, and the tools that the server has taken before.
     pub(crate) tools: (Option<ToolTrials>, Vec<String>),
     /// Bytes of the prompt.
     pub(crate) bytes: u64,
@@ -52,13 +52,13 @@ pub(crate) struct RefusedRequest<'a> {
 /// A refusal, made ready to look into.
 struct ReadRefusal<'a> {
     of: &'a RefusedRequest<'a>,
-    /// In small letters.
+    /// The message of the server, in small letters.
     text: String,
     /// The field that the server names beside its message.
     param: Option<String>,
 }
 
-/// What would have to be changed for the request to be taken, where that can be told.
+/// Returns the change that the request needs to be accepted, if it can be told from the refusal.
 pub(crate) fn change(of: &RefusedRequest<'_>) -> Option<Adaptation> {
     let text = of.error.message.to_ascii_lowercase();
     let is_clear = match of.error.status {
@@ -81,7 +81,7 @@ pub(crate) fn change(of: &RefusedRequest<'_>) -> Option<Adaptation> {
     said.limit().or_else(|| said.conversation()).or_else(|| said.setting())
 }
 
-/// Whether a fault of the server is one of what was sent: of a picture, or of the schema of a tool.
+/// Reports whether a fault of the server comes from what was sent: from a picture, or from the schema of a tool.
 fn is_in_request(of: &RefusedRequest<'_>, text: &str) -> bool {
     let has_picture = of.request.messages.iter().any(|message| has_pictures(message));
     let has_tools = foreign_tools(of.request).next().is_some();
@@ -89,7 +89,8 @@ fn is_in_request(of: &RefusedRequest<'_>, text: &str) -> bool {
         || (has_tools && is_about_schema(text, of.request.format.is_some()))
 }
 
-/// Whether the whole request is too large, and nothing says that it is what was written: pictures are the largest part.
+/// Reports whether the whole request is too large, and nothing says that its text is the reason: pictures are the
+/// largest part.
 fn is_body_size(of: &RefusedRequest<'_>, text: &str) -> bool {
     let is_of_text = ["token", "context", "prompt"].iter().any(|word| text.contains(word));
     of.error.status == Some(413) && !is_of_text
@@ -222,7 +223,7 @@ impl ReadRefusal<'_> {
         self.field().map(Adaptation::Field).or_else(stream)
     }
 
-    /// What is tried where a schema is refused and nothing says of which tool.
+    /// Returns the next trial after a schema was refused, if nothing says to which tool it belongs.
     fn tool_trials(&self) -> Option<ToolTrials> {
         let (trials, accepted) = &self.of.tools;
         if let Some(trials) = trials.clone().filter(ToolTrials::is_open) {
@@ -264,7 +265,7 @@ impl ReadRefusal<'_> {
         named.next().map(|(path, _)| path)
     }
 
-    /// Whether a field is named. Words that mean something else too must stand in quotes.
+    /// Reports whether the message names a field. Words that also mean something else must stand in quotes.
     fn names(&self, field: &str) -> bool {
         if let Some(param) = &self.param {
             return param == field || param.starts_with(&format!("{field}."));

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use gnoma_core::ToolSpec;
 
-/// What lists of tools are called; where one stands within another, the inner one is counted in.
+/// The names of lists of tools. If one list stands within another, the position in the inner one counts.
 const LISTS: [&str; 4] = ["function_declarations", "functiondeclarations", "tools", "functions"];
 /// Most signs between the name of a list and the number of a tool: `tools[1`, `tools.1`, `'tools', 1`, `"tools"][1`.
 const MAX_SIGNS: usize = 4;
-/// What stands before the name of a tool.
+/// Words that stand before the name of a tool.
 const NAMED: [&str; 6] = ["function '", "function `", "function \"", "tool '", "tool `", "tool \""];
-/// What of a tool a server may refuse.
+/// Words for the parts of a tool that a server may refuse.
 const PARTS: [&str; 8] = [
     "schema",
     "parameters",
@@ -21,7 +21,7 @@ const PARTS: [&str; 8] = [
     "declaration",
     "grammar",
 ];
-/// What a server calls what it cannot read, where it does not say of which tool it is.
+/// Words of servers for a schema that they cannot read, if they do not say to which tool it belongs.
 const SCHEMAS: [&str; 12] = [
     "schema",
     "grammar",
@@ -85,8 +85,8 @@ pub(super) fn refused_tool(
     tools.iter().find(is_named).map(|tool| tool.name.clone())
 }
 
-/// Whether `text`, in small letters, is about the schema of a tool, and does not say of which. `has_form` tells that
-/// the answer has a form of its own, which has a schema too.
+/// Reports whether `text`, in small letters, is about the schema of a tool, and does not say of which. `has_form`
+/// tells that the answer has a form of its own, which has a schema too.
 pub(super) fn is_about_schema(text: &str, has_form: bool) -> bool {
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
     let is_abroad = SCHEMAS_ABROAD.iter().any(|row| row.iter().all(|word| text.contains(word)));
@@ -95,7 +95,7 @@ pub(super) fn is_about_schema(text: &str, has_form: bool) -> bool {
     is_schema && is_of_tool && !says(&ANSWER_FORMS) && !says(&CONVERSATION)
 }
 
-/// How many tools a server takes that refuses `count` of them for their number.
+/// Returns the number of tools that a server takes after it refused `count` of them for their number.
 pub(super) fn tool_limit(text: &str, param: Option<&str>, count: usize) -> Option<usize> {
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
     let is_of_list = param == Some("tools")
@@ -158,7 +158,7 @@ fn is_quoted_name(text: &str, name: &str) -> bool {
     })
 }
 
-/// Whether a name stands in a text, and not as a part of another one.
+/// Reports whether a name stands in a text, and not as a part of another one.
 fn has_word(text: &str, name: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     text.match_indices(name).any(|(at, _)| {

@@ -1,6 +1,6 @@
 //! How many tokens an answer may have, in servers' words. Pure.
 
-/// What stands before the size of a window.
+/// Words that stand before the size of a window.
 const BEFORE_WINDOW: &[&str] = &[
     "maximum context length is ",
     "maximum context length of ",
@@ -12,7 +12,7 @@ const BEFORE_WINDOW: &[&str] = &[
     "context limit of ",
     "`max_new_tokens` must be <= ",
 ];
-/// What an answer's limit is called.
+/// Names of the limit on an answer.
 const LIMITS: &[&str] = &[
     "max_tokens",
     "max_completion_tokens",
@@ -37,7 +37,7 @@ const BYTES_PER_TOKEN: u64 = 3;
 /// The room that prompt and answer share, and what filled it when it was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Room {
-    /// Tokens in all.
+    /// The size of the window, in tokens in all.
     pub(crate) window: u64,
     /// Tokens of the prompt that was refused.
     pub(crate) input: u64,

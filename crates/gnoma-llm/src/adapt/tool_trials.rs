@@ -12,10 +12,10 @@ use gnoma_core::ToolSpec;
 /// Most requests of one call that try which tools are refused.
 pub(crate) const MAX_TRIALS: usize = 12;
 
-/// What is known of the tools of a conversation whose server refused some of them.
+/// The findings about the tools of a conversation whose server refused some of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ToolTrials {
-    /// They are refused.
+    /// The tools that are refused.
     out: Vec<String>,
     /// Tools of which nothing is known; the first group is in the request, the others are left out.
     groups: VecDeque<Vec<String>>,
@@ -42,7 +42,7 @@ impl ToolTrials {
         (!out.is_empty()).then(|| Self { out, ..Self::default() })
     }
 
-    /// What is tried after another refusal; `None` where nothing is left to try.
+    /// Returns the next trial after another refusal; `None` if nothing is left to try.
     pub(super) fn refused(mut self) -> Option<Self> {
         self.refusals += 1;
         if self.is_given_up {
@@ -78,12 +78,12 @@ impl ToolTrials {
         self
     }
 
-    /// Whether the trials have ended without a reason to leave anything out.
+    /// Reports whether the trials have ended without a reason to leave anything out.
     pub(crate) fn is_given_up(&self) -> bool {
         self.is_given_up
     }
 
-    /// Whether something is still to be found out.
+    /// Reports whether something is still to be found out.
     pub(super) fn is_open(&self) -> bool {
         !self.groups.is_empty() || self.refusals > 0
     }

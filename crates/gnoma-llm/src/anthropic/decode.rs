@@ -18,7 +18,7 @@ use crate::{
     names::NameMap,
 };
 
-/// Reads one answer.
+/// A decoder for one answer of the Messages protocol.
 pub(super) struct AnthropicDecoder {
     profile: Arc<Profile>,
     names: Arc<NameMap>,
@@ -39,7 +39,7 @@ struct OpenBlock {
 }
 
 enum AnthropicBlockKind {
-    /// Text or thinking.
+    /// A block of text or thinking.
     Words,
     /// A call; its arguments, where they came with its beginning and no fragment has replaced them.
     Call(Option<String>),

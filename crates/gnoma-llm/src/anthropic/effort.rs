@@ -19,7 +19,7 @@ const SHARED_TOKENS: u32 = 32_000;
 /// Smallest budget the API takes.
 const MIN_BUDGET: u32 = 1024;
 
-/// What a request says about limits and thinking.
+/// The fields of a request about limits and thinking.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct ThinkingPlan {
     pub max_tokens: u32,
@@ -30,17 +30,17 @@ pub(super) struct ThinkingPlan {
 
 type Version = (u32, u32);
 
-/// What Claude models take from one version on.
+/// The settings that Claude models take from one version on.
 struct Generation {
     since: Version,
     form: ThinkingForm,
-    /// Whether a temperature may be set at all.
+    /// True if a temperature may be set at all.
     samples: bool,
 }
 
 #[derive(Clone, Copy)]
 enum ThinkingForm {
-    /// Cannot think.
+    /// The model cannot think.
     Plain,
     /// `thinking: {type: enabled, budget_tokens}`; may be told to be off.
     Budget,
@@ -50,7 +50,7 @@ enum ThinkingForm {
     AlwaysAdaptive,
 }
 
-/// Newest first.
+/// The generations of Claude models, newest first.
 const GENERATIONS: [Generation; 5] = [
     Generation { since: (5, 0), form: ThinkingForm::AlwaysAdaptive, samples: false },
     Generation { since: (4, 7), form: ThinkingForm::Adaptive, samples: false },
@@ -59,7 +59,7 @@ const GENERATIONS: [Generation; 5] = [
     Generation { since: (0, 0), form: ThinkingForm::Plain, samples: true },
 ];
 
-/// What to say to `asked` for `request`.
+/// Returns the fields about limits and thinking that `request` sends to `asked`.
 pub(super) fn plan(request: &ModelRequest, asked: &ModelRef) -> ThinkingPlan {
     let (form, samples) = abilities(&request.model);
     // The API refuses thinking together with a call that the model must make.
@@ -145,7 +145,7 @@ fn output_config(effort: Effort) -> Option<OutputConfig> {
     Some(OutputConfig { effort })
 }
 
-/// Whether a budget may be given at this point of the conversation.
+/// Reports whether a budget for thinking may be given at this point of the conversation.
 ///
 /// The turn after the last word of the user must open with the model's own thinking; one that another
 /// model began, or this one without thinking, has to be ended without. Words that follow results
@@ -180,23 +180,23 @@ fn may_think(messages: &[impl AsRef<Message>], asked: &ModelRef) -> bool {
     })
 }
 
-/// What follows `claude` in the name of a model that is one.
+/// Returns the text after `claude` in the name of a Claude model; `None` for other models.
 fn claude(model: &str) -> Option<&str> {
     Some(model.split_once("claude")?.1)
 }
 
-/// Whether the model takes its thinking back without a signature: some of those that copy the protocol
-/// sign nothing, and want it all the same.
+/// Reports whether the model takes its thinking back without a signature: some models that copy the protocol sign
+/// nothing, and want it all the same.
 pub(super) fn takes_unsigned(model: &str) -> bool {
     claude(model).is_none()
 }
 
-/// Whether the model cannot be told not to think.
+/// Reports whether the model cannot be told not to think.
 pub(crate) fn always_thinks(model: &str) -> bool {
     matches!(abilities(model).0, ThinkingForm::AlwaysAdaptive)
 }
 
-/// Whether the model can be held to a schema: Claude models from 4.1 on. Others are not known to be.
+/// Reports whether the model can be held to a schema: Claude models from 4.1 on. No other models are known to be.
 pub(crate) fn takes_schemas(model: &str) -> bool {
     claude(model).is_some_and(|name| version(name).is_none_or(|version| version >= (4, 1)))
 }

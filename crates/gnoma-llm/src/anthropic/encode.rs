@@ -159,8 +159,8 @@ fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
 }
 
-/// Whether a request may end with this message: an answer to be continued. After any other there
-/// stands a user's message or a result.
+/// Reports whether a request may end with this message: an answer to be continued. Any other answer is followed by
+/// a user's message or a result.
 fn may_be_last(message: &Message) -> bool {
     message.role() == Role::Assistant
         && match message.stop() {

@@ -20,7 +20,7 @@ use crate::{
     names::NameMap,
 };
 
-/// How a key begins that stands for a signed-in person and not for an API account.
+/// The prefix of a key that stands for a signed-in person and not for an API account.
 const SIGNED_IN_KEY: &str = "sk-ant-oat";
 
 /// The dialect of one Anthropic endpoint.

@@ -32,7 +32,7 @@ pub(super) struct List<'a> {
     text: &'a str,
 }
 
-/// What stands behind an id.
+/// The entry of the list behind an id: the facts of a model, or an alias.
 enum ListEntry<'a> {
     Facts(&'a str),
     Alias(&'a str),
@@ -115,7 +115,8 @@ impl<'a> List<'a> {
     }
 }
 
-/// What `exact` finds under the id, else under the longest part of it that says which model it is.
+/// Returns the model that `exact` finds under the id, or else under the longest part of the id that says which
+/// model it is.
 pub(super) fn resolve(
     id: &str,
     exact: impl Fn(&str) -> Option<ListedModel>,
@@ -132,9 +133,8 @@ pub(super) fn resolve(
     exact(id).or_else(|| shorter().find_map(exact))
 }
 
-/// Whether what stands behind a name only says when or how it is served: a date or a build's number
-/// behind a hyphen or an at sign, anything behind a colon. Short numbers are generations, and belong
-/// to the name.
+/// Reports whether the text after a name only says when or how the model is served: a date or a build's number
+/// after a hyphen or an at sign, anything after a colon. Short numbers are generations, and belong to the name.
 fn says_no_more(mark: &str, rest: &str) -> bool {
     const LEAST_DIGITS: usize = 3;
     let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -149,7 +149,7 @@ fn entry(rest: &str) -> ListEntry<'_> {
     rest.strip_prefix('=').map_or(ListEntry::Facts(rest), ListEntry::Alias)
 }
 
-/// What stands behind `id` in sorted lines.
+/// Returns the rest of the line that starts with `id`, in sorted lines.
 fn line_of<'a>(section: &'a str, id: &str) -> Option<&'a str> {
     let bytes = section.as_bytes();
     let (mut low, mut high) = (0, bytes.len());

@@ -44,7 +44,7 @@ pub fn providers() -> impl Iterator<Item = &'static str> {
     SHIPPED.providers()
 }
 
-/// What users add or correct, as TOML.
+/// Parses the models that users add or correct, as TOML.
 ///
 /// ```toml
 /// [[model]]
@@ -78,7 +78,7 @@ pub fn made_on() -> i32 {
     SHIPPED.made_on().unwrap_or_default()
 }
 
-/// How many days old the list is; 0 where the clock is behind it.
+/// Returns the age of the list in days; 0 if the clock is behind it.
 #[must_use]
 pub fn age_days(today: i32) -> u32 {
     u32::try_from(today.saturating_sub(made_on())).unwrap_or_default()

@@ -2,12 +2,12 @@
 
 use gnoma_core::Price;
 
-/// What a model can do beyond text. Every listed model calls tools.
+/// The abilities of a model beyond text. Every listed model calls tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities {
-    /// Calls tools.
+    /// True if the model calls tools.
     pub tools: bool,
-    /// Sees pictures.
+    /// True if the model sees pictures.
     pub vision: bool,
     /// Thinks before it answers.
     pub thinking: bool,
@@ -20,7 +20,7 @@ pub struct Capabilities {
 pub struct ListedModel {
     /// The provider that was asked about.
     pub provider: String,
-    /// Its id on the wire: the listed id that fits what was asked for.
+    /// The id of the model on the wire: the listed id that fits what was asked for.
     pub id: String,
     /// The listed id whose facts these are, where `id` is only another name for it.
     pub alias_of: Option<String>,
@@ -28,21 +28,21 @@ pub struct ListedModel {
     pub context_window: u64,
     /// Tokens of answer it gives at most, where that is known. May be as large as the window.
     pub max_output: Option<u64>,
-    /// Its price. What reading from or writing to the cache costs is the price of input where nobody
-    /// says.
+    /// The price of the model. If no price for reading from or writing to the cache is listed, it is the price of
+    /// input.
     pub price: Price,
-    /// What it can do.
+    /// The abilities of the model.
     pub capabilities: Capabilities,
     /// The day it came, as far as known.
     pub released: Option<i32>,
     /// The day it ends, or a day by which it was being withdrawn.
     pub deprecated: Option<i32>,
-    /// Whether its weights are open, as far as known.
+    /// True if the weights of the model are open, as far as known.
     pub open_weights: Option<bool>,
 }
 
 impl ListedModel {
-    /// Whether it is on its way out, or gone, on this day.
+    /// Reports whether the model is being withdrawn, or gone, on this day.
     #[must_use]
     pub fn is_deprecated(&self, today: i32) -> bool {
         self.deprecated.is_some_and(|day| day <= today)

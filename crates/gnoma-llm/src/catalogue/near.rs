@@ -45,7 +45,7 @@ pub(crate) fn near(provider: &str, name: &str) -> Option<String> {
     meant.map(|model| model.id.clone())
 }
 
-/// What people agree on of a name.
+/// Returns the letters and digits of a name in lower case: the part that different spellings agree on.
 fn letters(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }

@@ -27,12 +27,12 @@ pub struct Overlay {
     models: BTreeMap<String, BTreeMap<String, ListedModel>>,
 }
 
-/// What is wrong with a user's list of models.
+/// An error in a user's list of models.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OverlayError {
-    /// Where, counted from 1.
+    /// The line of the error, counted from 1.
     pub line: usize,
-    /// What, as a fragment of a sentence.
+    /// The description of the error, as a fragment of a sentence.
     pub message: String,
 }
 
@@ -45,7 +45,7 @@ impl std::fmt::Display for OverlayError {
 impl std::error::Error for OverlayError {}
 
 impl Overlay {
-    /// Nothing over the list.
+    /// An empty overlay, which leaves the list as it is.
     pub(super) const NONE: Self = Self { models: BTreeMap::new() };
 
     /// Like [`lookup`](super::lookup); what the user says wins.
@@ -122,7 +122,7 @@ struct OverlayEntry {
     open_weights: Option<bool>,
 }
 
-/// What is wrong, and with which part of the text.
+/// An error, and the part of the text that it is about.
 struct Wrong {
     at: Range<usize>,
     message: String,
@@ -169,11 +169,11 @@ fn parse(text: &str) -> Result<Overlay, Wrong> {
     Ok(overlay)
 }
 
-/// What a model is taken to do of which nothing is said.
+/// The capabilities that are assumed for a model about which nothing is said.
 const TOOLS_ONLY: Capabilities =
     Capabilities { tools: true, vision: false, thinking: false, structured_output: false };
 
-/// What an entry says, over what is listed.
+/// Returns the model that an entry describes, with listed facts where the entry gives none.
 fn over(
     entry: OverlayEntry,
     base: Option<&ListedModel>,

@@ -17,7 +17,7 @@ use crate::{
     names::NameMap,
 };
 
-/// What text goes into.
+/// The kind of block that a text belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TextBlockKind {
     Text,
@@ -30,7 +30,7 @@ struct OpenCall {
     slot: Slot,
     index: Option<u64>,
     id: String,
-    /// The wire's name.
+    /// The name of the tool on the wire.
     name: String,
 }
 
@@ -48,7 +48,7 @@ impl Blocks {
         Self { names, next: 0, open: None, calls: Vec::new(), refused: false }
     }
 
-    /// Whether nothing was said yet.
+    /// Reports whether the answer has no block yet.
     pub(crate) fn is_empty(&self) -> bool {
         self.next == 0
     }
@@ -72,7 +72,7 @@ impl Blocks {
         }
     }
 
-    /// More words.
+    /// Adds a piece of text to the answer.
     pub(crate) fn text(&mut self, text: Text<'_>, out: &mut Events) {
         if !text.is_empty() {
             let slot = self.running(TextBlockKind::Text);
@@ -92,7 +92,7 @@ impl Blocks {
         Some(slot)
     }
 
-    /// Words that refuse.
+    /// Adds a piece of text by which the model refuses.
     pub(crate) fn refusal(&mut self, text: Text<'_>, out: &mut Events) {
         self.refused |= !text.is_empty();
         self.text(text, out);

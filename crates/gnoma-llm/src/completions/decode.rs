@@ -24,7 +24,7 @@ use crate::{
     names::NameMap,
 };
 
-/// What a vendor puts into its deltas, and how it is read.
+/// The content of a vendor's deltas, and the way to read it.
 pub(crate) trait Flavour: Send {
     /// The vendor's delta; the same shape is a whole answer's message.
     type Delta<'a>: Deserialize<'a>;
@@ -36,7 +36,7 @@ pub(crate) trait Flavour: Send {
     fn finish(&mut self, _blocks: &mut Blocks, _out: &mut Events) {}
 }
 
-/// Reads one answer.
+/// A decoder for one answer of the Chat Completions protocol.
 pub(crate) struct CompletionsDecoder<F> {
     profile: Arc<Profile>,
     flavour: F,

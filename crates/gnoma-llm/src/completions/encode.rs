@@ -55,13 +55,13 @@ pub(crate) fn tools(tools: &[Arc<ToolSpec>], names: &NameMap) -> Option<RawJson>
     (!list.is_empty()).then(|| RawJson::of(&list).ok()).flatten()
 }
 
-/// Whether tools may be called; a word or a name.
+/// The setting for whether tools may be called; a word or a name.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub(crate) enum ChatToolChoice<'a> {
     /// Any tool or none.
     Word(&'static str),
-    /// This tool.
+    /// The model must call this tool.
     Named { r#type: &'static str, function: Named<'a> },
 }
 
@@ -173,13 +173,13 @@ fn arguments(call: &ToolCall) -> Cow<'_, str> {
     }
 }
 
-/// What a user or a tool shows.
+/// The content that a user or a tool shows.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(crate) enum Shown<'a> {
-    /// Nothing but words. Servers for text-only models know no other form.
+    /// A plain text. Servers for text-only models know no other form.
     Text(Cow<'a, str>),
-    /// Words and pictures.
+    /// A list of texts and pictures.
     Parts(Vec<ShownPart<'a>>),
 }
 
@@ -187,9 +187,9 @@ pub(crate) enum Shown<'a> {
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum ShownPart<'a> {
-    /// Words.
+    /// A piece of text.
     Text { text: Cow<'a, str> },
-    /// A picture.
+    /// A picture, as a data URL.
     ImageUrl { image_url: ImageUrl<'a> },
 }
 

@@ -3,8 +3,8 @@
 use gnoma_core::ModelInfo;
 use serde_json::Value;
 
-/// Where servers keep the window: vLLM, Mistral and LM Studio, OpenRouter and Together, Groq, Novita,
-/// then, a level deeper, llama.cpp and Copilot.
+/// The places where servers give the size of the window: vLLM, Mistral and LM Studio, OpenRouter and Together,
+/// Groq, Novita, then, a level deeper, llama.cpp and Copilot.
 const WINDOWS: &[&str] = &[
     "/max_model_len",
     "/max_context_length",
@@ -42,7 +42,7 @@ fn model(entry: &Value) -> Option<ModelInfo> {
     Some(ModelInfo { id: id.to_owned(), context_window: window, parameters: parameters(entry) })
 }
 
-/// Its size, which llama.cpp tells as a number and Ollama as `1.5B` or `270M`.
+/// Returns the number of parameters of a model, which llama.cpp gives as a number and Ollama as `1.5B` or `270M`.
 fn parameters(entry: &Value) -> Option<u64> {
     if let Some(number) = entry.pointer("/meta/n_params").and_then(Value::as_u64) {
         return Some(number);

@@ -15,9 +15,9 @@ use crate::lenient::{Few, Text};
 /// Text, or a list of parts that hold text. A stream may change from one to the other.
 #[derive(Debug)]
 pub(crate) enum ContentText<'a, P> {
-    /// Plain text.
+    /// A plain text without parts.
     Text(Text<'a>),
-    /// Typed parts.
+    /// A list of typed parts.
     Parts(Few<P>),
 }
 

@@ -5,7 +5,7 @@ use gnoma_core::Usage;
 use super::wire::UsageReport;
 use crate::lenient::Count;
 
-/// What has been reported so far. A later report wins; what it leaves out stays.
+/// The token counts that have been reported so far. A later report wins; counts that it leaves out stay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct UsageTotals {
     prompt: Option<u64>,
@@ -46,7 +46,7 @@ impl UsageTotals {
         *self != before
     }
 
-    /// Whether a report has come.
+    /// Reports whether any token counts have come.
     pub(crate) fn has_counts(&self) -> bool {
         *self != Self::default()
     }

@@ -16,7 +16,8 @@ use crate::{
 /// with every record, which is what reading a stream of short deltas spends its time on.
 pub(crate) type Raw<'a> = Option<&'a RawValue>;
 
-/// What `raw` holds. Nothing holds nothing, and what is of another form is not worth losing an answer.
+/// Parses the value in `raw`. A missing value, or one of another form, gives the default: it is not worth losing an
+/// answer.
 pub(crate) fn read<'a, T: Deserialize<'a> + Default>(raw: Raw<'a>) -> T {
     raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
 }
@@ -30,10 +31,10 @@ pub(crate) struct Chunk<'a> {
     pub(crate) model: Text<'a>,
     #[serde(borrow)]
     pub(crate) choices: Option<Few<ChatChoice<'a>>>,
-    /// A [`UsageReport`].
+    /// The token counts, as a [`UsageReport`].
     #[serde(borrow)]
     pub(crate) usage: Raw<'a>,
-    /// [`GroqExtras`].
+    /// The additions by Groq, as [`GroqExtras`].
     #[serde(borrow)]
     pub(crate) x_groq: Raw<'a>,
     #[serde(borrow)]
@@ -47,7 +48,7 @@ pub(crate) struct Chunk<'a> {
 }
 
 impl Chunk<'_> {
-    /// Whether the record tells of a failure, in any of the known forms.
+    /// Reports whether the record tells of a failure, in any of the known forms.
     pub(crate) fn is_failure(&self) -> bool {
         let bare =
             self.choices.is_none() && (self.object.as_str() == "error" || self.detail.is_some());
@@ -62,7 +63,7 @@ impl Chunk<'_> {
 pub(crate) struct ChatChoice<'a> {
     #[serde(default)]
     pub(crate) index: Count,
-    /// What is new, in a stream.
+    /// The new part of the answer, in a stream.
     #[serde(borrow)]
     pub(crate) delta: Raw<'a>,
     /// Everything, in a whole answer. Perplexity sends it along in a stream too.
@@ -77,7 +78,7 @@ pub(crate) struct ChatChoice<'a> {
 pub(crate) struct ContentPart<'a> {
     #[serde(borrow, default)]
     pub(crate) text: Text<'a>,
-    /// Mistral's thinking chunk.
+    /// The thinking chunk of Mistral.
     #[serde(borrow, default)]
     pub(crate) thinking: ContentText<'a, Snippet<'a>>,
     /// Databricks' reasoning part: [`ContentText`] in [`Snippet`]s.
@@ -106,19 +107,19 @@ pub(crate) struct CallPiece<'a> {
     /// OpenAI's free-form tools: a [`FunctionPiece`].
     #[serde(borrow)]
     pub(crate) custom: Raw<'a>,
-    /// [`ExtraContent`].
+    /// The additions by Google, as [`ExtraContent`].
     #[serde(borrow)]
     pub(crate) extra_content: Raw<'a>,
 }
 
-/// What is called.
+/// The function that is called, or a piece of it.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct FunctionPiece<'a> {
     #[serde(borrow, default)]
     pub(crate) name: Text<'a>,
     #[serde(borrow)]
     arguments: Raw<'a>,
-    /// What a free-form tool has in place of them.
+    /// The input of a free-form tool, in place of the arguments.
     #[serde(borrow)]
     input: Raw<'a>,
 }
@@ -130,7 +131,7 @@ impl FunctionPiece<'_> {
     }
 }
 
-/// What Google adds to a call: <https://ai.google.dev/gemini-api/docs/thought-signatures>.
+/// The fields that Google adds to a call: <https://ai.google.dev/gemini-api/docs/thought-signatures>.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct ExtraContent<'a> {
@@ -146,7 +147,7 @@ pub(crate) struct GoogleExtras<'a> {
     pub(crate) thought_signature: Text<'a>,
 }
 
-/// What Groq adds to a record.
+/// The fields that Groq adds to a record.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct GroqExtras {
     pub(crate) usage: Option<UsageReport>,
@@ -161,20 +162,20 @@ pub(crate) struct UsageReport {
     pub(crate) total_tokens: Count,
     pub(crate) prompt_tokens_details: Option<PromptDetails>,
     pub(crate) completion_tokens_details: Option<CompletionDetails>,
-    /// DeepSeek.
+    /// The tokens read from the cache, as DeepSeek names them.
     pub(crate) prompt_cache_hit_tokens: Count,
-    /// Databricks, Venice.
+    /// The tokens read from the cache, as Databricks and Venice name them.
     pub(crate) cache_read_input_tokens: Count,
     pub(crate) cache_creation_input_tokens: Count,
-    /// Together, Moonshot.
+    /// The tokens read from the cache, as Together and Moonshot name them.
     pub(crate) cached_tokens: Count,
-    /// Mistral.
+    /// The tokens read from the cache, as Mistral names them.
     pub(crate) num_cached_tokens: Count,
-    /// Copilot.
+    /// The tokens of reasoning, as Copilot reports them.
     pub(crate) reasoning_tokens: Count,
 }
 
-/// Of the prompt.
+/// Details of the prompt's tokens.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct PromptDetails {
@@ -182,7 +183,7 @@ pub(crate) struct PromptDetails {
     pub(crate) cache_write_tokens: Count,
 }
 
-/// Of the answer.
+/// Details of the answer's tokens.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct CompletionDetails {

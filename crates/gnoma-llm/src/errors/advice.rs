@@ -71,7 +71,7 @@ const ASKED: &[&str] = &["/chat/completions", "/responses", "/messages", "/api/c
 /// Most of an address that a server points to which is told, in bytes.
 const MAX_LOCATION_BYTES: usize = 200;
 
-/// What to do where the server points to `location`.
+/// Advises what to do if the server points to `location`.
 pub(super) fn moved(profile: &Profile, location: &str) -> Option<String> {
     let (url, place) = (&profile.base_url, profile.address_place());
     if location.is_empty() {
@@ -122,7 +122,7 @@ fn resolve(url: &str, location: &str) -> String {
 /// No vendor's key has so many bytes.
 const LONG_KEY_BYTES: usize = 1_024;
 
-/// What to do about a status that says enough by itself.
+/// Advises what to do about a status that says enough by itself.
 pub(super) fn of_status(profile: &Profile, status: u16) -> Option<String> {
     let (name, url, check) = (&profile.name, &profile.base_url, profile.describe_address());
     let is_long_key = profile.key.as_ref().is_some_and(|key| key.expose().len() > LONG_KEY_BYTES);

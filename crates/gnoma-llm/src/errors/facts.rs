@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::quote::quote;
 
-/// Where the message may stand, and what it may be called.
+/// The fields that may hold the message, under its various names.
 const MESSAGES: [&str; 11] = [
     "message",
     "detail",
@@ -22,7 +22,7 @@ const MESSAGES: [&str; 11] = [
     "Message",
 ];
 
-/// Where the status may stand. Mistral's own codes look alike, but are larger.
+/// The fields that may hold the status. Mistral's own codes look alike, but are larger.
 const STATUSES: [&str; 5] = ["status_code", "raw_status_code", "statusCode", "code", "status"];
 
 /// An error body, read.
@@ -33,13 +33,13 @@ pub(super) struct ErrorFacts {
     pub(super) kind: Option<String>,
     pub(super) status: Option<u16>,
     pub(super) retry_after: Option<Duration>,
-    /// How long the used-up quota lasts, where that is told.
+    /// The period of the used-up quota, if the error tells it.
     pub(super) quota: Option<Period>,
     /// The body is no JSON.
     pub(super) is_page: bool,
 }
 
-/// What a quota counts.
+/// The period over which a quota counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Period {
     Minute,
@@ -76,7 +76,7 @@ impl ErrorFacts {
         }
     }
 
-    /// Whether any of `words` occurs in the code, the type or the message.
+    /// Reports whether any of `words` occurs in the code, the type or the message.
     pub(super) fn mentions(&self, words: &[&str]) -> bool {
         let texts = [self.code.as_deref(), self.kind.as_deref(), Some(self.message.as_str())];
         texts.into_iter().flatten().any(|text| {
@@ -147,7 +147,7 @@ fn details(error: &Value) -> impl Iterator<Item = &Value> {
     error.get("details").and_then(Value::as_array).into_iter().flatten()
 }
 
-/// Google's `RetryInfo`: `{"details":[{"retryDelay":"17s"}]}`.
+/// Parses the wait in Google's `RetryInfo`: `{"details":[{"retryDelay":"17s"}]}`.
 fn retry_delay(error: &Value) -> Option<Duration> {
     let delay = details(error).find_map(|detail| detail.get("retryDelay")?.as_str())?;
     parse_duration(delay)

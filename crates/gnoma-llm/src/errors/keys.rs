@@ -4,7 +4,7 @@ use gnoma_core::{ErrorKind, ProviderError};
 
 use crate::Profile;
 
-/// How the keys of vendors begin, the longer beginning first: the name of the provider and the vendor's.
+/// The prefixes of vendors' keys, the longer prefix first, each with the name of the provider and of the vendor.
 const BEGINNINGS: &[(&str, &str, &str)] = &[
     ("sk-ant-", "anthropic", "Anthropic"),
     ("sk-or-", "openrouter", "OpenRouter"),
@@ -48,7 +48,7 @@ pub(crate) fn unusable(profile: &Profile) -> Option<ProviderError> {
     unusable(format!("the key contains {what}"), format!("Copy the key again into {place}."))
 }
 
-/// Whether a key is a line of a shell or of an environment file, such as `export OPENAI_API_KEY=…`.
+/// Reports whether a key is a line of a shell or of an environment file, such as `export OPENAI_API_KEY=…`.
 fn is_assignment(key: &str) -> bool {
     let Some((before, value)) = key.split_once('=') else { return false };
     let name = before.strip_prefix("export ").unwrap_or(before).trim();

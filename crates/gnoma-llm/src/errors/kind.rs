@@ -108,7 +108,7 @@ const BUSY_WORDS: &[&str] =
     &["overloaded", "unavailable", "capacity", "too busy", "server is busy"];
 /// That the server failed inside.
 const FAULT_WORDS: &[&str] = &["server_error", "api_error", "internal", "server error"];
-/// What local servers say with a 500 though it will be no better next time.
+/// Words of local servers with a 500 that will fail again next time.
 const HOPELESS_WORDS: &[&str] =
     &["more system memory", "not supported", "does not support", "requires --jinja"];
 
@@ -159,8 +159,8 @@ fn of_words(facts: &ErrorFacts) -> ErrorKind {
     row.map_or(ErrorKind::BadRequest, |(_, kind)| kind)
 }
 
-/// Whether something is used up that a short wait does not bring back. Google says so of the limits of
-/// a minute too.
+/// Reports whether something is used up that a short wait does not bring back. Google says so about the limits of a
+/// minute too.
 fn is_quota(facts: &ErrorFacts) -> bool {
     match facts.quota {
         Some(Period::Day) => true,

@@ -11,7 +11,7 @@ use super::overflow_words::{
     OTHER_TOKENS, OUTPUTS, PLAIN_INPUTS, ROOTS, WEAK_EXCESSES,
 };
 
-/// Whether `text` says that the prompt is longer than the model or its server takes.
+/// Reports whether `text` says that the prompt is longer than the model or its server takes.
 pub(super) fn is_overflow(text: &str) -> bool {
     // Pydantic calls each field an input.
     let text = text.to_lowercase().replace("input should", "value should");
@@ -32,7 +32,7 @@ pub(super) fn is_overflow(text: &str) -> bool {
     is_of_prompt && (is_input || is_of_tokens)
 }
 
-/// Whether tokens are counted, and not one that stands for a login.
+/// Reports whether a text counts tokens, and does not speak of a token that stands for a login.
 fn counts_tokens(text: &str) -> bool {
     const BEHIND: &[&str] =
         &["s", "count", "length", "limit", "number", "size", "数", "數", "长度", "超", "总"];
@@ -46,7 +46,7 @@ fn counts_tokens(text: &str) -> bool {
         || ["токен", "トークン", "토큰", "令牌数"].iter().any(|word| text.contains(word))
 }
 
-/// Whether two numbers stand there that may be the size of a prompt and of a window, in whatever language.
+/// Reports whether a text contains two numbers that may be the size of a prompt and of a window, in any language.
 fn has_two_sizes(text: &str) -> bool {
     let mut sizes: Vec<u64> = numbers(text).filter(|number| *number >= LEAST_WINDOW).collect();
     sizes.sort_unstable();
@@ -59,13 +59,14 @@ fn numbers(text: &str) -> impl Iterator<Item = u64> {
     words.filter_map(|word| word.replace(',', "").parse().ok())
 }
 
-/// Whether the limit is one of a few characters.
+/// Reports whether the limit is one of a few characters.
 fn is_of_short_text(text: &str) -> bool {
     let is_text = ["character", "string", "字符", "zeichen"].iter().any(|word| text.contains(word));
     is_text && numbers(text).max().is_some_and(|most| most < LEAST_WINDOW)
 }
 
-/// Whether a field is named that holds nothing of what is said to the model, as in `messages[2].tool_calls[0].id`.
+/// Reports whether a text names a field that holds nothing of what is said to the model, as in
+/// `messages[2].tool_calls[0].id`.
 fn names_other_field(text: &str) -> bool {
     let is_other = |path: &str| {
         let is_number = |step: &&str| step.chars().all(|c| c.is_ascii_digit());

@@ -1,6 +1,6 @@
 //! What servers say of a prompt that is too long, and of other limits. In small letters.
 
-/// What is too long.
+/// Words for the input that is too long.
 pub(super) const INPUTS: &[&str] = &[
     // English
     "context",
@@ -93,7 +93,7 @@ pub(super) const INPUTS: &[&str] = &[
     "संदर्भ",
     "είσοδο",
 ];
-/// How it is measured.
+/// Words for the measure of the length.
 pub(super) const MEASURES: &[&str] = &[
     "token",
     "length",
@@ -381,7 +381,8 @@ pub(super) const OTHER_LIMITS: &[&str] = &[
     "cache_control",
     "batch",
 ];
-/// What else tokens may be: an allowance that is used up, a least number, or what stands for a login.
+/// Words for other meanings of tokens: an allowance that is used up, a least number, or a token that stands for a
+/// login.
 pub(super) const OTHER_TOKENS: &[&str] = &[
     "please wait",
     "try again",
@@ -450,7 +451,7 @@ pub(super) const INPUT_FIELDS: &[&str] = &[
 ];
 /// Beginnings of paths into a request.
 pub(super) const ROOTS: &[&str] = &["messages", "input", "contents", "body", "request"];
-/// What stands before the name of a field that is refused.
+/// Words that stand before the name of a field that is refused.
 pub(super) const BEFORE_FIELD: &[&str] = &[
     "invalid ",
     "parameter ",

@@ -17,7 +17,8 @@ pub(crate) fn quote(text: &str) -> String {
     }
 }
 
-/// Whether a text begins as an HTML page does. Some services answer in XML that says something.
+/// Reports whether a text begins as an HTML page does. Some services answer in XML that says something, which does
+/// not count.
 pub(super) fn is_page(text: &str) -> bool {
     text.starts_with('<') && (!text.starts_with("<?xml") || find(text, "<html").is_some())
 }
@@ -37,7 +38,7 @@ fn page(text: &str) -> String {
     }
 }
 
-/// Where `tag`, in lower case, begins, whatever the case in the text.
+/// Returns the position at which `tag`, in lower case, begins, whatever the case in the text.
 fn find(text: &str, tag: &str) -> Option<usize> {
     text.as_bytes()
         .windows(tag.len())

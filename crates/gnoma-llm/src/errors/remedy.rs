@@ -7,7 +7,7 @@ use gnoma_net::{CertificateFault, NetErrorKind};
 use super::keys;
 use crate::{Profile, Protocol};
 
-/// How the hint begins where a model is not there.
+/// The beginning of the hint for a model that does not exist.
 pub(super) const LISTS_MODELS: &str = "`gnoma models` lists the models";
 
 /// Returns the remedy for a failure of `kind`, told with `status` where there was one.

@@ -19,12 +19,12 @@ use serde_json::{Value, json};
 
 use crate::{Profile, Protocol, anthropic, google, profile::FormatField};
 
-/// What the form is called where a wire wants a name for it.
+/// The name of the form, for wires that want one.
 pub(crate) const NAME: &str = "answer";
 /// The only property of the answer's wrapping, where the answer itself need be no object.
 const WRAPPED: &str = "answer";
 
-/// How the schema goes along.
+/// The way in which the schema goes along with a request.
 #[derive(Clone, Debug, PartialEq)]
 enum Way {
     /// Not at all: the words of the request say it.
@@ -91,8 +91,8 @@ fn way(profile: &Profile, request: &ModelRequest, format: &AnswerFormat) -> Way 
     }
 }
 
-/// Whether there is a field for such a schema, as what it goes there where not as it is, and whether tools
-/// may stand beside it.
+/// Returns the schema for the wire's field (`None` if the schema goes there as it is) and whether tools may stand
+/// beside it. Returns `None` if the wire has no field for such a schema.
 fn field(profile: &Profile, model: &str, schema: &Value) -> Option<(Option<Value>, bool)> {
     let is_object = schema["type"] == "object";
     match profile.protocol {
@@ -136,12 +136,12 @@ fn tool(schema: &Arc<RawJson>) -> Arc<ToolSpec> {
     })
 }
 
-/// Whether OpenAI, and those who copy it, would guarantee the form.
+/// Reports whether OpenAI, and the servers that copy it, would guarantee the form.
 pub(crate) fn is_guaranteed(format: &AnswerFormat) -> bool {
     format.schema.read::<Value>().is_ok_and(|schema| vendors::is_strict(&schema))
 }
 
-/// Whether the answer is wrapped where it comes as a call.
+/// Reports whether the answer is wrapped if it comes as a call.
 pub(crate) fn is_wrapped(format: &AnswerFormat) -> bool {
     format.schema.read::<Value>().is_ok_and(|schema| schema["type"] != "object")
 }

@@ -37,8 +37,8 @@ const STRICT: [&str; 23] = [
 const FORMATS: [&str; 9] =
     ["date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uuid"];
 
-/// Whether OpenAI would guarantee answers of that form: every object is closed and all of its properties
-/// are required. Others it takes as a hint.
+/// Reports whether OpenAI would guarantee answers of that form: every object is closed and all of its properties
+/// are required. OpenAI takes other forms as a hint.
 pub(super) fn is_strict(schema: &Value) -> bool {
     schema["type"] == "object" && schema.get("anyOf").is_none() && is_strict_part(schema, 0)
 }
@@ -106,7 +106,7 @@ fn loosened_part(schema: &Value, depth: usize) -> Option<Value> {
     Some(loose.into())
 }
 
-/// Whether a reference leads to a part that it stands in.
+/// Reports whether a reference leads to a part that it stands in.
 fn leads_back(root: &Value) -> bool {
     fn walk<'v>(root: &'v Value, part: &'v Value, around: &mut Vec<&'v str>) -> bool {
         match part {

@@ -19,7 +19,7 @@ use crate::{
     names::NameMap,
 };
 
-/// Reads one answer.
+/// A decoder for one answer of Gemini.
 pub(super) struct GoogleDecoder {
     profile: Arc<Profile>,
     names: Arc<NameMap>,
@@ -35,9 +35,9 @@ pub(super) struct GoogleDecoder {
     /// Records that were not part of an event stream.
     bodies: usize,
     stop: Option<EndReason>,
-    /// What the server says about it.
+    /// The message of the server about the reason to stop.
     finish_message: String,
-    /// It was stopped for what it repeats.
+    /// True if the answer was stopped for what it repeats.
     recited: bool,
     ended: bool,
 }
@@ -48,7 +48,7 @@ enum GoogleBlockKind {
     Thought,
 }
 
-/// What has been said about the answer itself; it stands in every chunk.
+/// The facts about the answer itself that were already reported; they stand in every chunk.
 #[derive(Default)]
 struct Started {
     model: bool,
@@ -135,7 +135,7 @@ impl GoogleDecoder {
         }
     }
 
-    /// What a record says that is no chunk: the failure it tells of, or that it cannot be read.
+    /// Returns the error for a record that is no chunk: the failure that it tells of, or that it cannot be read.
     fn failure(&self, data: &str, unread: Option<&serde_json::Error>) -> ProviderError {
         match (serde_json::from_str::<Value>(data), unread) {
             (Ok(value), None) => errors::from_value(&self.profile, None, &value),

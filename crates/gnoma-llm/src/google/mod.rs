@@ -21,7 +21,7 @@ use crate::{
     names::NameMap,
 };
 
-/// How the API's own lists spell a model; without it, everywhere else.
+/// The prefix by which the API's own lists spell a model; everywhere else the name stands without it.
 const MODEL_PREFIX: &str = "models/";
 
 /// The dialect of one Gemini endpoint.

@@ -6,14 +6,14 @@ use gnoma_core::{Effort, ThinkingMode};
 
 use super::wire::ThinkingConfig;
 
-/// How models of one generation are told to think.
+/// The way in which models of one generation are told to think.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ThinkingForm {
     /// They cannot be told.
     Plain,
     /// By a budget in tokens.
     Budget,
-    /// By a level.
+    /// By a level of thinking.
     Level,
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn is_third_generation(model: &str) -> bool {
     form(model) == ThinkingForm::Level
 }
 
-/// Whether the model cannot be told not to think.
+/// Reports whether the model cannot be told not to think.
 pub(crate) fn always_thinks(model: &str) -> bool {
     match form(model) {
         ThinkingForm::Plain => false,
@@ -96,7 +96,7 @@ fn form(model: &str) -> ThinkingForm {
     FORMS.iter().find(|(since, _)| version >= *since).map_or(ThinkingForm::Plain, |(_, form)| *form)
 }
 
-/// `2.5-flash`, `3-pro-preview`.
+/// Parses the version in a name such as `2.5-flash` or `3-pro-preview`.
 fn version(name: &str) -> Option<Version> {
     let number = name.split('-').next()?;
     let (major, minor) = number.split_once('.').unwrap_or((number, "0"));

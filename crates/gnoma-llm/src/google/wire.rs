@@ -151,7 +151,7 @@ pub(super) struct CallResponse<'a> {
     pub parts: Vec<GooglePart<'a>>,
 }
 
-/// What a function gave. Google asks for an object and names these two keys for it.
+/// The result of a function. Google asks for an object and names these two keys for it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum FunctionOutcome {
@@ -231,7 +231,7 @@ pub(super) struct PartialArgument<'a> {
     pub string_value: Option<Text<'a>>,
     pub number_value: Option<serde_json::Number>,
     pub bool_value: Option<bool>,
-    /// Its value is `null`, so only its presence tells.
+    /// True if the field is present. Its value is `null`, so only its presence tells.
     #[serde(deserialize_with = "present")]
     pub null_value: bool,
 }
@@ -280,7 +280,7 @@ pub(super) struct GoogleModel<'a> {
 }
 
 impl GoogleModel<'_> {
-    /// Whether it can be asked for an answer; one that does not tell its methods is taken to.
+    /// Reports whether the model can be asked for an answer; a model that does not tell its methods is assumed to.
     pub(super) fn generates(&self) -> bool {
         let methods = self.supported_generation_methods.as_ref();
         let generates =

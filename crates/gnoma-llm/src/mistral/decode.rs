@@ -7,7 +7,7 @@ use crate::{
     dialect::Events,
 };
 
-/// Reads Mistral's deltas.
+/// A reader for the deltas of Mistral.
 pub(super) struct Mistral;
 
 impl Flavour for Mistral {

@@ -23,7 +23,7 @@ use crate::{
 /// Length of a call's id.
 const ID_CHARS: usize = 9;
 
-/// What the model is taken to have said between a tool's answer and the user's next words.
+/// The words that the model is taken to have said between a tool's answer and the user's next words.
 const BRIDGE: Plain<'static> = Plain { role: "assistant", content: "Understood." };
 
 pub(super) fn envelope(

@@ -23,7 +23,7 @@ pub(super) struct Delta<'a> {
     pub(super) tool_calls: Few<CallPiece<'a>>,
 }
 
-/// A request.
+/// A request to Mistral's chat completions.
 #[derive(Debug, Serialize)]
 pub(super) struct MistralRequest<'a> {
     pub(super) model: &'a str,
@@ -45,7 +45,7 @@ pub(super) struct MistralRequest<'a> {
     pub(super) messages: Vec<Plain<'a>>,
 }
 
-/// What a model said.
+/// A message by the model.
 #[derive(Debug, Serialize)]
 pub(super) struct FromModel<'a> {
     pub(super) role: &'static str,
@@ -77,7 +77,7 @@ pub(super) struct ThinkingChunk<'a> {
     pub(super) text: &'a str,
 }
 
-/// A tool's answer.
+/// The answer of a tool.
 #[derive(Debug, Serialize)]
 pub(super) struct FromTool<'a> {
     pub(super) role: &'static str,

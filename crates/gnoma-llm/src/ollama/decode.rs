@@ -22,7 +22,7 @@ enum OpenBlock {
     Text,
 }
 
-/// Reads one answer.
+/// A decoder for one answer of Ollama.
 pub(super) struct OllamaDecoder {
     profile: Arc<Profile>,
     names: Arc<NameMap>,

@@ -16,7 +16,7 @@ use crate::{
 };
 use gnoma_core::{Message, ModelRequest, RawJson};
 
-/// The dialect.
+/// The dialect of one Ollama endpoint.
 pub(crate) struct Ollama {
     profile: Arc<Profile>,
 }

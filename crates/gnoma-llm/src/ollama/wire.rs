@@ -29,7 +29,7 @@ pub(super) struct OllamaRequest<'a> {
     pub(super) messages: Vec<Message<'a>>,
 }
 
-/// Whether to think, or how hard: most models take the one, gpt-oss takes the other.
+/// The setting for thinking: on or off for most models, a level for gpt-oss.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub(super) enum Think {
@@ -37,7 +37,7 @@ pub(super) enum Think {
     Level(&'static str),
 }
 
-/// How the model is run.
+/// The options with which the model is run.
 #[derive(Serialize)]
 pub(super) struct OllamaOptions {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,7 +79,7 @@ pub(super) struct OllamaCall<'a> {
     pub(super) function: HistoryFunction<'a>,
 }
 
-/// What was called, and how.
+/// The function of an earlier call, with its arguments.
 #[derive(Serialize)]
 pub(super) struct HistoryFunction<'a> {
     pub(super) name: Cow<'a, str>,
@@ -108,7 +108,7 @@ pub(super) struct OllamaLine<'a> {
     pub(super) error: Option<&'a RawValue>,
 }
 
-/// What the model says in one line.
+/// The part of the model's answer in one line.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct OllamaMessage<'a> {
@@ -130,7 +130,7 @@ pub(super) struct OllamaToolCall<'a> {
     pub(super) function: Option<OllamaFunction<'a>>,
 }
 
-/// What is called, and how.
+/// The function that is called, with its arguments.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct OllamaFunction<'a> {

@@ -45,12 +45,12 @@ const PARAMETER_END: &str = "</parameter>";
 const MISTRAL: &str = "[TOOL_CALLS]";
 const MISTRAL_ARGUMENTS: &str = "[ARGS]";
 
-/// What a text starts with.
+/// The kind of text that a text starts with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum FormMatch {
-    /// Text.
+    /// Plain text without calls.
     Text,
-    /// It may become calls: more must be seen.
+    /// The beginning may become calls: more text must be seen.
     Open,
     /// Calls, and how many bytes they take.
     Calls(usize, Vec<TextCall>),
@@ -60,7 +60,7 @@ pub(super) enum FormMatch {
 #[derive(Clone, Copy)]
 pub(super) struct CallText<'a> {
     pub(super) text: &'a str,
-    /// Nothing but white space stands before it on its line.
+    /// True if only white space stands before the text on its line.
     pub(super) on_own_line: bool,
     /// No more text will come.
     pub(super) ended: bool,
@@ -339,12 +339,12 @@ fn without_ends<'a>(text: &'a str, ends: &[&str], ended: bool) -> Option<&'a str
     Some(rest)
 }
 
-/// Whether `text` starts with `mark`, or may once more of it is there.
+/// Reports whether `text` starts with `mark`, or may do so once more of it is there.
 fn may_become(text: &str, mark: &str) -> bool {
     text.starts_with(mark) || mark.starts_with(text)
 }
 
-/// What stands behind `mark` and white space; nothing, while the mark is unfinished.
+/// Returns the text after `mark` and white space; nothing while the mark is unfinished.
 fn after<'a>(text: &'a str, mark: &str) -> &'a str {
     text.strip_prefix(mark).unwrap_or_default().trim_start()
 }

@@ -35,12 +35,12 @@ const THINK: &str = "<think>";
 const THINK_END: &str = "</think>";
 const FENCE: &str = "```";
 
-/// Where in the answer's text we are.
+/// The current position in the answer's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TextPosition {
-    /// Nothing but white space so far.
+    /// Before the first text: only white space so far.
     Start,
-    /// In `<think>`.
+    /// Inside a `<think>` element.
     Thinking,
     /// In text that may hold calls.
     Text,
@@ -58,7 +58,7 @@ pub(crate) struct TextCalls {
     held: String,
     /// The decoder's block that the text belongs to.
     block: Slot,
-    /// Nothing but white space was passed on since the last line break.
+    /// True if only white space was passed on since the last line break.
     on_own_line: bool,
     /// White space that comes next belongs to what was taken out.
     skip_space: bool,
@@ -168,8 +168,8 @@ impl TextCalls {
         }
     }
 
-    /// Why the model stopped, in the light of what was found. An answer that was cut holds no call
-    /// at its end.
+    /// Returns the reason why the model stopped, given the calls that were found. An answer that was cut holds no
+    /// call at its end.
     fn stop(&mut self, reason: StopReason, out: &mut Events) -> StopReason {
         match reason {
             StopReason::EndTurn | StopReason::StopSequence | StopReason::ToolUse => {
@@ -363,7 +363,7 @@ impl TextCalls {
         self.begin_block();
     }
 
-    /// What comes next of the decoder's block is a block of its own.
+    /// Begins a new block for what comes next in the decoder's block.
     fn begin_block(&mut self) {
         self.slots.by_theirs.remove(&self.block);
         self.skip_space = true;
@@ -390,7 +390,7 @@ fn renumber(event: &mut StreamEvent, slots: &mut Slots) {
     }
 }
 
-/// Whether the line that `text` ends in holds nothing; `before` tells so of the line it begins in.
+/// Reports whether the line that `text` ends in is blank; `before` tells so about the line that it begins in.
 fn is_blank_line(before: bool, text: &str) -> bool {
     match text.rsplit_once('\n') {
         Some((_, line)) => line.trim().is_empty(),
@@ -398,7 +398,7 @@ fn is_blank_line(before: bool, text: &str) -> bool {
     }
 }
 
-/// How many bytes at the end of `text` may be the start of `mark`.
+/// Returns the number of bytes at the end of `text` that may be the start of `mark`.
 fn tail_of(text: &str, mark: &str) -> usize {
     (1..mark.len())
         .rev()

@@ -10,12 +10,12 @@ use crate::names::NameMap;
 
 const NAME_KEYS: [&str; 4] = ["name", "function", "tool", "tool_name"];
 const ARGUMENT_KEYS: [&str; 4] = ["arguments", "parameters", "input", "args"];
-/// What else an object may hold and still be a call where nothing around it says so.
+/// Other keys that an object may have and still be a call if nothing around it says so.
 const OTHER_KEYS: [&str; 3] = ["id", "type", "call_id"];
 /// Objects that hold calls.
 const WRAPPER_KEYS: [&str; 3] = ["tool_calls", "tool_call", "function_call"];
 
-/// How deep calls may be wrapped: a list in a wrapper, each call in a wrapper of its own.
+/// The depth to which calls may be wrapped: a list in a wrapper, each call in a wrapper of its own.
 const MAX_WRAPPINGS: usize = 4;
 
 /// A call found in a text.
@@ -35,7 +35,7 @@ pub(super) struct Offer {
 }
 
 impl Offer {
-    /// Whether unfinished JSON may still become a call: no key of it says otherwise.
+    /// Reports whether unfinished JSON may still become a call: none of its keys says otherwise.
     pub(super) fn is_hopeful(&self, text: &str) -> bool {
         let object = text.strip_prefix('[').unwrap_or(text).trim_start();
         let Some(inside) = object.strip_prefix('{') else {

@@ -11,7 +11,7 @@ struct Depth {
 }
 
 impl Depth {
-    /// Takes one byte.
+    /// Takes one byte of the text into account.
     fn step(&mut self, byte: u8) {
         if let Some(quote) = self.quote {
             match byte {
@@ -43,8 +43,8 @@ pub(super) fn end_of(text: &str) -> Option<usize> {
     None
 }
 
-/// What stands between the outer brackets of `text`, cut at the commas on that level. The last piece
-/// of unfinished text may be cut.
+/// Returns the text between the outer brackets of `text`, cut at the commas on that level. The last piece of
+/// unfinished text may be cut.
 fn pieces(text: &str) -> Vec<&str> {
     let mut depth = Depth::default();
     let mut pieces = Vec::new();

@@ -20,14 +20,14 @@ const MOST_BY_PARTS: usize = 16;
 /// Times that one word counts.
 const MOST_REPEATS: u8 = 2;
 
-/// What words say beside the type.
+/// The hints that words give beside the type.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Hints {
     pub(super) harder: u32,
     pub(super) easier: u32,
     /// This project is meant.
     pub(super) project: bool,
-    /// Something must be done.
+    /// True if something must be done.
     pub(super) acts: bool,
     /// A picture must be seen.
     pub(super) picture: bool,

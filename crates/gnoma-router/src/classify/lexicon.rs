@@ -54,9 +54,9 @@ struct PhraseEntry<M> {
 /// A phrase that was found.
 #[derive(Clone, Debug)]
 pub(super) struct PhraseMatch<'a, M> {
-    /// Which phrase, counted in the order added.
+    /// The number of the phrase, counted in the order added.
     pub(super) entry: usize,
-    /// What it means.
+    /// The meaning of the phrase.
     pub(super) meaning: &'a M,
     /// The places of its own words, without those that a gap stands for.
     pub(super) places: Vec<usize>,
@@ -94,7 +94,7 @@ impl<M> Lexicon<M> {
         Some(())
     }
 
-    /// How many phrases.
+    /// Returns the number of phrases.
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }
@@ -142,7 +142,7 @@ fn parse(phrase: &str) -> Option<Vec<Slot>> {
     (!slots.is_empty() && slots.len() <= MOST_SLOTS && !misplaced).then_some(slots)
 }
 
-/// Where the words of a phrase stand. A gap takes as few words as it can.
+/// Returns the places where the words of a phrase stand. A gap takes as few words as it can.
 fn places<'w>(
     slots: &[Slot],
     start: usize,

@@ -28,13 +28,13 @@ pub(crate) use task_type::plain_name;
 use reading::Reading;
 use table::PhraseTable;
 
-/// Who said what the task is.
+/// The source that said what the task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DecidedBy {
-    /// The words.
+    /// The words of the request.
     Heuristic,
-    /// A small model.
+    /// A small model that was asked.
     Slm,
     /// The words, since the small model did not answer in time or answered nonsense.
     SlmFallback,
@@ -52,24 +52,24 @@ impl DecidedBy {
     }
 }
 
-/// What a task is taken for.
+/// The classification of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Classified {
-    /// Its type.
+    /// The type of the task.
     pub kind: TaskType,
-    /// How hard it seems, up to [`MOST_COMPLEXITY`].
+    /// The estimated difficulty of the task, up to [`MOST_COMPLEXITY`].
     pub complexity: u8,
-    /// Whether tools must be called.
+    /// True if tools must be called.
     pub needs_tools: bool,
-    /// Whether the words speak of a picture that must be seen. Pictures sent along count by [`TurnFacts::images`].
+    /// True if the words speak of a picture that must be seen. Pictures sent along count by [`TurnFacts::images`].
     pub needs_vision: bool,
-    /// Who said so.
+    /// The source that decided this.
     pub decided_by: DecidedBy,
-    /// What the words weigh for each type, highest first; types they do not speak of are left out.
+    /// The weight of the words for each type, highest first; types they do not speak of are left out.
     pub scores: Vec<(TaskType, u32)>,
 }
 
-/// What the words say.
+/// Classifies a task by its words.
 #[must_use]
 pub fn classify(text: &str) -> Classified {
     let table = PhraseTable::shipped();

@@ -8,7 +8,7 @@ use crate::task::Need;
 pub const DEFAULT_TASK_MICRO_USD: u64 = 10_000_000;
 const PERCENT: u128 = 100;
 
-/// How much a task of this type matters, in percent of a normal one.
+/// Returns how much a task of this type matters, in percent of a normal one.
 fn priority_percent(kind: TaskType) -> u32 {
     match kind {
         TaskType::SecurityReview | TaskType::Orchestration => 200,
@@ -23,14 +23,14 @@ fn priority_percent(kind: TaskType) -> u32 {
     }
 }
 
-/// What is known of a turn beside its words.
+/// The facts about a turn beside its words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TurnFacts {
     /// Pictures are among what is sent.
     pub images: bool,
     /// Tokens of context it takes.
     pub context_tokens: u64,
-    /// Nothing may leave this machine.
+    /// True if nothing may leave this machine.
     pub local_only: bool,
     /// Thinking was asked for.
     pub thinking: bool,
@@ -65,7 +65,7 @@ impl TurnFacts {
 }
 
 impl Classified {
-    /// What the task must have, and what it is worth.
+    /// Returns what the task must have, and what it is worth.
     #[must_use]
     pub fn need(&self, facts: &TurnFacts) -> Need {
         Need {

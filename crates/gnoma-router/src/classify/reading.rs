@@ -27,7 +27,7 @@ pub(super) enum Region {
     Log,
 }
 
-/// What stands between a word and the next.
+/// The break between a word and the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Break {
     None,
@@ -42,19 +42,19 @@ impl Break {
     }
 }
 
-/// One word.
+/// One word of a text.
 #[derive(Clone, Debug)]
 pub(super) struct TextWord {
     /// In lower case; empty for a name, which no phrase fits.
     pub(super) text: String,
     pub(super) region: Region,
-    /// Whether a command may begin here.
+    /// True if a command may begin here.
     pub(super) head: bool,
-    /// Which part of the text, counted from 0: commands and sentences part it.
+    /// The number of its part of the text, counted from 0: commands and sentences part the text.
     pub(super) clause: usize,
-    /// Whether it is part of a question.
+    /// True if the word is part of a question.
     pub(super) asked: bool,
-    /// Whether it turns off what follows.
+    /// True if the word turns off what follows.
     pub(super) negates: bool,
     after: Break,
 }
@@ -67,9 +67,9 @@ pub(super) struct Reading {
     pub(super) names: BTreeSet<String>,
     pub(super) has_log: bool,
     pub(super) has_code: bool,
-    /// Whether something is asked.
+    /// True if something is asked.
     pub(super) asks: bool,
-    /// Items of lists.
+    /// The number of items in lists.
     pub(super) items: usize,
 }
 
@@ -220,7 +220,7 @@ impl Reading {
         (!crosses && first.region == word.region).then_some(word.text.as_str())
     }
 
-    /// Whether a new thought begins after this place.
+    /// Reports whether a new thought begins after this place.
     pub(super) fn breaks_after(&self, place: usize) -> bool {
         self.words.get(place).is_some_and(|word| word.after != Break::None)
     }
@@ -295,7 +295,8 @@ fn core(chunk: &str) -> &str {
         .trim_end_matches(|char: char| !char.is_alphanumeric() && !matches!(char, '/' | '_' | ')'))
 }
 
-/// Whether it is a name of a file, an identifier or an address, of which the parts are not words of the sentence.
+/// Reports whether a word is a name of a file, an identifier or an address, of which the parts are not words of the
+/// sentence.
 fn is_name(core: &str) -> bool {
     let inner = core.trim_end_matches(')').trim_end_matches('(');
     let call = inner.len() < core.len() && core.ends_with("()");

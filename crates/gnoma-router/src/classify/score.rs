@@ -76,7 +76,7 @@ fn take(taken: &mut [bool], places: &[usize]) {
     }
 }
 
-/// What a phrase weighs where it begins with this word; `None` where it says nothing.
+/// Returns the weight of a phrase that begins with this word; `None` where it says nothing.
 fn weight_at(vote: &Vote, word: &TextWord) -> Option<u32> {
     let percent = match (vote.place, word.head) {
         (PhrasePosition::Any, _) | (PhrasePosition::Head, true) => PERCENT,

@@ -8,18 +8,18 @@ use super::{lexicon::Lexicon, task_type::TaskType};
 
 const SHIPPED: &[u8] = packed!("words.tsv");
 
-/// Where a phrase counts.
+/// The position at which a phrase counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PhrasePosition {
     /// More where a command begins, less elsewhere.
     Verb,
     /// Only where a command begins.
     Head,
-    /// Everywhere the same.
+    /// The same weight at every place.
     Any,
 }
 
-/// What a phrase says about the type.
+/// The vote of a phrase for a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Vote {
     /// For which; `None`: for none, although its words would.
@@ -28,7 +28,7 @@ pub(super) struct Vote {
     pub(super) weight: u32,
 }
 
-/// What a word does in a sentence.
+/// The role of a word in a sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Grammar {
     Lead,
@@ -36,7 +36,7 @@ pub(super) enum Grammar {
     Not,
 }
 
-/// What a phrase says beside the type.
+/// The hint that a phrase gives beside the type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hint {
     /// By so many points.
@@ -44,13 +44,13 @@ pub(super) enum Hint {
     /// By so many points.
     Easier(u32),
     Project,
-    /// Nothing of it.
+    /// The phrase does not mean this project, although its words would.
     General,
     Acts,
     Picture,
 }
 
-/// What pasted logs look like.
+/// The marks by which pasted logs are known.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LogMarks {
     start: Vec<String>,
@@ -58,7 +58,7 @@ pub(super) struct LogMarks {
 }
 
 impl LogMarks {
-    /// Whether a line is one of a log. `line` is in lower case.
+    /// Reports whether a line is one of a log. `line` is in lower case.
     pub(super) fn fit(&self, line: &str) -> bool {
         let line = line.trim_start();
         self.start.iter().any(|mark| line.starts_with(mark.as_str()))

@@ -52,7 +52,7 @@ impl TaskType {
         Self::Generation,
     ];
 
-    /// Its name, such as `unit_test`.
+    /// Returns the name of the type, such as `unit_test`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -75,7 +75,7 @@ impl TaskType {
         TaskKind::new(self.name())
     }
 
-    /// What a right result is worth, in percent of a normal task.
+    /// Returns the worth of a right result, in percent of a normal task.
     #[must_use]
     pub fn value_percent(self) -> u32 {
         match self {

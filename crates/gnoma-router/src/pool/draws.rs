@@ -15,16 +15,16 @@ use super::{
     tiers::{self, Tier},
 };
 
-/// What may be spent, in micro-dollars; `None` sets no cap, 0 leaves free arms only.
+/// The most that may be spent, in micro-dollars; `None` sets no cap, 0 leaves free arms only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Caps {
-    /// For a turn.
+    /// The cap for a turn.
     pub turn: Option<u64>,
-    /// For a session.
+    /// The cap for a session.
     pub session: Option<u64>,
-    /// A day.
+    /// The cap for a day.
     pub day: Option<u64>,
-    /// A month.
+    /// The cap for a month.
     pub month: Option<u64>,
     /// A day, for a project.
     pub project_day: Option<u64>,
@@ -63,7 +63,7 @@ pub struct UnknownTier {
     pub set: String,
     /// Whose plan it would be.
     pub vendor: String,
-    /// Its name.
+    /// The name of the tier.
     pub tier: String,
 }
 
@@ -84,13 +84,13 @@ impl fmt::Display for UnknownTier {
 /// A call that is to be made.
 #[derive(Clone, Copy, Debug)]
 pub struct PlannedCall<'c> {
-    /// Who is called.
+    /// The arm that is called.
     pub arm: &'c ModelRef,
     /// Sets of rate limits it draws on besides its provider's.
     pub sets: &'c [String],
     /// The session and its turn, with the sessions above it.
     pub scope: &'c Scope,
-    /// The project's key.
+    /// The key of the project.
     pub project: &'c str,
 }
 
@@ -101,7 +101,7 @@ impl PoolLimits {
         Self { caps, sets: BTreeMap::new() }
     }
 
-    /// What may be spent.
+    /// Returns the caps on spending.
     #[must_use]
     pub fn caps(&self) -> &Caps {
         &self.caps

@@ -7,15 +7,15 @@ use gnoma_core::{Price, Usage, ledger::Amount};
 pub struct Expectation {
     /// Prompt tokens, cached ones included.
     pub prompt_tokens: u64,
-    /// How many of them the provider's cache has.
+    /// The number of prompt tokens that the provider's cache has.
     pub cached_tokens: u64,
-    /// What answers of this kind usually have.
+    /// The number of output tokens that answers of this kind usually have.
     pub typical_output_tokens: u64,
     /// The most that may be written.
     pub max_output_tokens: Option<u64>,
 }
 
-/// What a call is expected to take.
+/// Returns what a call is expected to take.
 #[must_use]
 pub fn expected(call: &Expectation, price: &Price) -> Amount {
     let cached = call.cached_tokens.min(call.prompt_tokens);
@@ -55,7 +55,7 @@ fn with_answer(call: &Amount, price: &Price, output: u64) -> Amount {
     Amount { output, micro_usd: prompt.saturating_add(answer(output)), ..*call }
 }
 
-/// What a call took.
+/// Returns what a call took.
 #[must_use]
 pub fn taken(usage: &Usage, price: &Price) -> Amount {
     Amount {

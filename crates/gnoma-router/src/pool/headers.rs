@@ -27,19 +27,19 @@ const EPOCH_SECONDS: f64 = 1e9;
 /// A plain number from here on is a time since 1970 in milliseconds.
 const EPOCH_MS: f64 = 1e11;
 
-/// Nothing resets later than this.
+/// The longest time until a limit resets, in milliseconds.
 const MOST_RESET_MS: u64 = 366 * DAY_MS;
 
 /// One limit as an answer told it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReportedLimit {
-    /// What is counted.
+    /// The unit that is counted.
     pub unit: Unit,
     /// Over which time, where the name says that.
     pub window: Option<Window>,
-    /// The limit.
+    /// The amount that the limit allows.
     pub limit: Option<u64>,
-    /// What is left of it.
+    /// The amount that is left of the limit.
     pub remaining: Option<u64>,
     /// Milliseconds until there is all of it again.
     pub reset_ms: Option<u64>,

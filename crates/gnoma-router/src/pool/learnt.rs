@@ -27,7 +27,7 @@ const FRESH_MS: i64 = 7 * DAY_MS;
 pub struct KnownLimit {
     /// The limit as told.
     pub seen: ReportedLimit,
-    /// When, in milliseconds since 1970.
+    /// The time at which the limit was told, in milliseconds since 1970.
     pub at_ms: i64,
 }
 
@@ -84,7 +84,7 @@ impl Learnt {
         self.make_room();
     }
 
-    /// What is known of `arm`.
+    /// Returns the known limits of `arm`.
     #[must_use]
     pub fn known(&self, arm: &ModelRef) -> &[KnownLimit] {
         self.arms.get(&key(arm)).map_or(&[], Vec::as_slice)
@@ -96,8 +96,8 @@ impl Learnt {
         self.known(arm).iter().filter_map(|known| known.limit(&arm.provider)).collect()
     }
 
-    /// Whether the provider has said, not longer ago than the limit counts, that there is room for `need`:
-    /// it knows better than any count of ours.
+    /// Reports whether the provider has said, not longer ago than the limit counts, that there is room for `need`:
+    /// the provider knows better than any count of ours.
     #[must_use]
     pub fn has_room(&self, arm: &ModelRef, limit: &Limit, need: &Amount, now_ms: i64) -> bool {
         self.known(arm)
@@ -107,7 +107,7 @@ impl Learnt {
             .any(|known| known.seen.remaining.is_some_and(|left| need.of(limit.unit) <= left))
     }
 
-    /// Why `arm` had better not be called at `now_ms`, and until when: its provider told that nothing is
+    /// Returns why `arm` had better not be called at `now_ms`, and until when: its provider told that nothing is
     /// left.
     #[must_use]
     pub fn refusal(&self, arm: &ModelRef, now_ms: i64, zone: Zone) -> Option<(String, i64)> {
@@ -159,7 +159,7 @@ impl KnownLimit {
         Some(Limit { unit: tiers::counted(limit.unit, vendor), ..limit })
     }
 
-    /// Whether what was left then says something about now.
+    /// Reports whether the amount that was left then says something about now.
     fn is_recent(&self, window: Window, now_ms: i64) -> bool {
         let length_ms = match window {
             Window::Rolling { ms } => i64::try_from(ms).unwrap_or(i64::MAX),
@@ -169,8 +169,8 @@ impl KnownLimit {
     }
 }
 
-/// When a limit has all of its room again, where that is still to come. A clock that has gone back
-/// since it was told says nothing about that.
+/// Returns when a limit has all of its room again, where that is still to come. A clock that has gone back since
+/// the limit was told says nothing about that.
 fn resets_at(known: &KnownLimit, now_ms: i64) -> Option<i64> {
     let wait = i64::try_from(known.seen.reset_ms?).ok()?;
     let at_ms = known.at_ms.saturating_add(wait);

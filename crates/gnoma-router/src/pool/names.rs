@@ -4,7 +4,7 @@ use std::fmt;
 
 use gnoma_core::ModelRef;
 
-/// Something that amounts are counted on.
+/// A pool that amounts are counted on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Pool {
     /// One turn; forgotten some days later.
@@ -48,7 +48,7 @@ impl Pool {
         }
     }
 
-    /// What it is, for people.
+    /// Describes the pool for people.
     #[must_use]
     pub fn words(&self) -> String {
         match self {

@@ -31,9 +31,9 @@ pub struct Rates {
     pub otpm: Option<u64>,
     /// Tokens a month.
     pub tokens_month: Option<u64>,
-    /// Micro-dollars a day.
+    /// Micro-dollars that may be spent a day.
     pub spend_day_micro_usd: Option<u64>,
-    /// Micro-dollars a month.
+    /// Micro-dollars that may be spent a month.
     pub spend_month_micro_usd: Option<u64>,
     /// The plan's own units that one request takes.
     pub custom: Option<u64>,

@@ -11,7 +11,7 @@ pub const MAX_DEPTH: usize = 8;
 pub struct Scope {
     session: Arc<str>,
     turn: Arc<str>,
-    /// What the session may spend in its life, in micro-dollars.
+    /// The most that the session may spend in its life, in micro-dollars.
     limit: Option<u64>,
     parent: Option<Arc<Self>>,
     depth: usize,
@@ -71,7 +71,7 @@ impl Scope {
         &self.turn
     }
 
-    /// What the session itself may spend in its life, in micro-dollars.
+    /// Returns the most that the session itself may spend in its life, in micro-dollars.
     #[must_use]
     pub fn limit(&self) -> Option<u64> {
         self.limit

@@ -30,8 +30,8 @@ const MOST_CROWDING: f64 = 100.0;
 /// Share of a month's days that people work on.
 const WORKING_DAYS: f64 = 5.0 / 7.0;
 
-/// Why a call that takes `need` may not be made as the levels stand at `now_ms`; `None`: it may.
-/// Judges as the ledger does, so that what is offered is also admitted, but for calls in between.
+/// Returns why a call that takes `need` may not be made as the levels stand at `now_ms`; `None` if it may. Judges
+/// as the ledger does, so that what is offered is also admitted, but for calls in between.
 #[must_use]
 pub fn refusal(levels: &[Level], need: &Amount, now_ms: i64, zone: Zone) -> Option<String> {
     levels
@@ -161,7 +161,7 @@ fn limit_name(pool: &str, limit: Limit) -> String {
     }
 }
 
-/// `a minute`.
+/// Returns the words for a window, such as `a minute`.
 pub(super) fn per(window: Window) -> String {
     match window {
         Window::Rolling { ms: SECOND_MS } => "a second".to_owned(),
@@ -221,8 +221,8 @@ fn budget_name(pool: &str, limit: &Limit) -> Option<PoolId> {
     (limit.unit == Unit::MicroUsd).then(|| format!("{pool}/{window}").into())
 }
 
-/// What the router needs to share out a day's or month's money; `None` for other limits.
-/// `tasks_a_day` is how many a working day usually sees.
+/// Returns what the router needs to share out a day's or month's money; `None` for other limits. `tasks_a_day` is
+/// how many a working day usually sees.
 #[must_use]
 pub fn budget(level: &Level, now_ms: i64, tasks_a_day: f64) -> Option<(PoolId, PoolBudget)> {
     let name = budget_name(&level.pool, &level.limit)?;
@@ -239,8 +239,8 @@ pub fn budget(level: &Level, now_ms: i64, tasks_a_day: f64) -> Option<(PoolId, P
     Some((name, budget))
 }
 
-/// How many times as dear calls are while little is left of these limits of requests and tokens: one over a
-/// power of the free share, halved for a limit that soon lets go and has some room. 1 while there is plenty.
+/// Returns the factor by which calls are dearer while little is left of these limits of requests and tokens: one
+/// over a power of the free share, halved for a limit that soon lets go and has some room. 1 while there is plenty.
 ///
 /// So a scarce arm is left to what it is worth most for before its limit bars it. Money has
 /// [`budget`]; what comes back within seconds is waited for.
@@ -263,7 +263,7 @@ fn crowding_of(level: &Level) -> Option<f64> {
     Some((eased / free.max(f64::MIN_POSITIVE).powi(power)).clamp(1.0, MOST_CROWDING))
 }
 
-/// How long the calendar window is that `now_ms` is in.
+/// Returns the length of the calendar window that `now_ms` is in, in milliseconds.
 fn window_ms(window: Window, now_ms: i64) -> Option<i64> {
     match window {
         Window::Day => Some(DAY_LENGTH_MS),

@@ -20,7 +20,7 @@ struct Data {
     tiers: Vec<Tier>,
 }
 
-/// How a vendor counts.
+/// A vendor and its way of counting.
 #[derive(Deserialize)]
 struct Vendor {
     vendor: String,
@@ -31,11 +31,11 @@ struct Vendor {
 /// A plan of a vendor.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Tier {
-    /// Whose.
+    /// The vendor of the plan.
     pub vendor: String,
-    /// Its name.
+    /// The name of the plan.
     pub tier: String,
-    /// Where its limits are told.
+    /// The source of the plan's limits.
     pub source: String,
     /// The limits that all models share that have none of their own.
     pub rates: Rates,
@@ -48,12 +48,12 @@ pub struct Tier {
 pub(super) struct PlanTier {
     /// A part of their names.
     pub(super) word: String,
-    /// Their limits.
+    /// The limits of these models.
     pub(super) rates: Rates,
 }
 
 impl Tier {
-    /// When the limits were looked up: year and month.
+    /// Returns when the limits were looked up: year and month.
     #[must_use]
     pub fn date(&self) -> &'static str {
         &TIERS.date
@@ -73,8 +73,8 @@ pub fn tier(vendor: &str, name: &str) -> Option<&'static Tier> {
     TIERS.tiers.iter().find(|tier| tier.vendor == vendor && tier.tier == short)
 }
 
-/// What a limit of tokens counts at that vendor. Where nobody knows, what its cache had is left out: rather
-/// let the vendor refuse a call than refuse one that it would take.
+/// Returns what a limit of tokens counts at that vendor. Where that is not known, the tokens that its cache had are
+/// left out: rather let the vendor refuse a call than refuse one that it would take.
 pub(super) fn counted(unit: Unit, vendor: &str) -> Unit {
     let counts_cached =
         TIERS.vendors.iter().any(|known| known.vendor == vendor && known.counts_cached);

@@ -19,7 +19,7 @@ const PERCENT: u64 = 100;
 /// Reasons that are told one by one where rules leave no arm.
 const MOST_REASONS: usize = 8;
 
-/// What the rules say about a task.
+/// The result of applying the rules to a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
     /// For each offer, why it may not be used.
@@ -28,9 +28,9 @@ pub struct Applied {
     pub bonus_micro_usd: Vec<u64>,
     /// For each offer, the rules that prefer it.
     pub preferred_by: Vec<Vec<String>>,
-    /// Who has the role for this work: [`Applied::choose`] runs it wherever it can be asked.
+    /// The arm that has the role for this work: [`Applied::choose`] runs it wherever it can be asked.
     pub role: Option<ArmId>,
-    /// The narrowest bounds.
+    /// The narrowest bounds that the rules set.
     pub bounds: Bounds,
     /// Contradictions and rules that came to nothing, a sentence each.
     pub conflicts: Vec<String>,
@@ -38,12 +38,13 @@ pub struct Applied {
     pub dead_end: Option<String>,
 }
 
-/// What a task may take. Estimates bar arms beforehand; whoever runs the task holds it to its cost.
+/// The bounds on what a task may take. Estimates bar arms beforehand; the caller that runs the task holds it to its
+/// cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bounds {
-    /// Micro-dollars.
+    /// The most micro-dollars that the task may cost.
     pub max_cost_micro_usd: Option<u64>,
-    /// Seconds.
+    /// The most seconds that the task may take.
     pub max_seconds: Option<u32>,
 }
 
@@ -104,7 +105,7 @@ impl Pin<'_> {
         fits.map(|(fits, forbidden)| *fits && forbidden.is_none()).collect()
     }
 
-    /// Why it comes to nothing.
+    /// Returns why the pin comes to nothing, if it does.
     fn vain(&self) -> Option<String> {
         if self.leaves().contains(&true) {
             return None;
@@ -309,7 +310,7 @@ impl Bounds {
     }
 }
 
-/// How an offer is expected to pass a bound.
+/// Describes how an offer is expected to pass a bound.
 fn passed(
     action: &RuleEffect,
     offer: &Offer,

@@ -17,7 +17,7 @@ pub fn check(rules: &[Rule]) -> Vec<String> {
     own.chain(banned_pins(rules)).chain(rival_pins(rules)).collect()
 }
 
-/// Whether a rule wants arms of which none is among these.
+/// Reports whether a rule wants arms of which none is among these.
 #[must_use]
 pub fn misses(rules: &[Rule], arms: &[ArmId]) -> bool {
     let wanted = rules.iter().flat_map(|rule| &rule.then).filter_map(|action| match action {

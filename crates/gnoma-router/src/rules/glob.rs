@@ -5,7 +5,7 @@ use gnoma_core::glob::{Token, fits};
 /// Characters of a pattern that count; a longer one fits nothing.
 pub const MOST_GLOB_CHARS: usize = 256;
 
-/// Whether a glob fits an arm's name. `*` stands for any characters, `?` for one; case does not matter.
+/// Reports whether a glob fits an arm's name. `*` stands for any characters, `?` for one; case does not matter.
 #[must_use]
 pub fn fits_arm(glob: &str, arm: &str) -> bool {
     let tokens =
@@ -13,9 +13,9 @@ pub fn fits_arm(glob: &str, arm: &str) -> bool {
     tokens.is_some_and(|tokens| fits(&tokens, &arm.to_lowercase()))
 }
 
-/// Whether a glob fits a path with `/` between its parts. `*` stays within a part, `**` goes through several, and
-/// `**/` stands for any folders or none. A glob without `/` is about the last part. Case does not matter: there are
-/// file systems where it does not, and a rule too many is better than one too few.
+/// Reports whether a glob fits a path with `/` between its parts. `*` stays within a part, `**` goes through
+/// several, and `**/` stands for any folders or none. A glob without `/` is about the last part. Case does not
+/// matter: there are file systems where it does not, and a rule too many is better than one too few.
 #[must_use]
 pub fn fits_path(glob: &str, path: &str) -> bool {
     let (glob, path) = (glob.to_lowercase(), path.to_lowercase());

@@ -26,11 +26,11 @@ pub enum Day {
 }
 
 impl Day {
-    /// All, from Monday.
+    /// All days, beginning with Monday.
     pub const ALL: [Self; 7] =
         [Self::Mon, Self::Tue, Self::Wed, Self::Thu, Self::Fri, Self::Sat, Self::Sun];
 
-    /// The day before.
+    /// Returns the day before.
     #[must_use]
     pub fn before(self) -> Self {
         match self {
@@ -45,10 +45,10 @@ impl Day {
     }
 }
 
-/// What the clock on the wall says.
+/// The local day and time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LocalTime {
-    /// Which day.
+    /// The day of the week.
     pub day: Day,
     /// Minutes since midnight.
     pub minute: u16,
@@ -67,7 +67,7 @@ pub struct Hours {
 }
 
 impl Hours {
-    /// Whether a time lies in it.
+    /// Reports whether a time lies in these hours.
     #[must_use]
     pub fn hold(&self, time: LocalTime) -> bool {
         let begins_on = |day: Day| self.days.is_empty() || self.days.contains(&day);

@@ -26,31 +26,31 @@ pub const MOST_RULES: usize = 512;
 /// Percent of a task's worth that preferences add up to at most.
 pub const MOST_PREFERENCE_PERCENT: u32 = 100;
 
-/// One rule.
+/// One rule about arms.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rule {
-    /// What the person calls it.
+    /// The name that the person gave the rule.
     pub name: String,
-    /// Where it stands, such as `gnoma.toml:12`.
+    /// The place where the rule stands, such as `gnoma.toml:12`.
     pub origin: String,
-    /// When it holds.
+    /// The conditions under which the rule holds.
     #[serde(default)]
     pub when: When,
-    /// What it says.
+    /// The effects of the rule.
     pub then: Vec<RuleEffect>,
 }
 
-/// What a rule says. Arms are globs over `provider/model`, such as `anthropic/*`; see [`fits_arm`].
+/// The effect of a rule. Arms are globs over `provider/model`, such as `anthropic/*`; see [`fits_arm`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RuleEffect {
-    /// Only these.
+    /// Only these arms may be used.
     Pin(String),
-    /// None of these.
+    /// None of these arms may be used.
     Forbid(Vec<String>),
     /// Rather these: they may be worse by so much and are still taken.
     Prefer {
-        /// Which.
+        /// The arms that are preferred.
         arms: Vec<String>,
         /// By how many percent of what the task is worth.
         percent: u32,
@@ -62,13 +62,13 @@ pub enum RuleEffect {
 }
 
 impl Rule {
-    /// Its name and where it stands, for messages.
+    /// Returns the rule's name and where it stands, for messages.
     #[must_use]
     pub fn label(&self) -> String {
         format!("rule `{}` ({})", self.name, self.origin)
     }
 
-    /// Whether it is about certain files, which must not reach whoever it leaves out.
+    /// Reports whether the rule is about certain files, which must not reach the arms that it leaves out.
     fn is_about_paths(&self) -> bool {
         !self.when.paths.is_empty()
     }

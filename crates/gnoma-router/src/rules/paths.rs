@@ -15,10 +15,10 @@ const PARTING: &[char] = &[
 /// Parts of a path that are looked at; a deeper one is cut.
 const MOST_PARTS: usize = 64;
 
-/// Where relative paths begin. Both absolute, with `/` between their parts.
+/// The folders in which relative paths begin. Both absolute, with `/` between their parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PathBase {
-    /// The project's folder.
+    /// The folder of the project.
     pub root: String,
     /// The folder that is worked in.
     pub folder: String,
@@ -33,7 +33,7 @@ pub struct Concern {
 }
 
 impl Concern {
-    /// Nothing was met yet but the folder.
+    /// Creates the state in which nothing was met yet but the folder.
     #[must_use]
     pub fn new(rules: &[Rule], ground: PathBase) -> Self {
         let globs: BTreeSet<&String> =
@@ -44,13 +44,13 @@ impl Concern {
         concern
     }
 
-    /// Whether any rule asks for paths.
+    /// Reports whether any rule asks for paths.
     #[must_use]
     pub fn is_asked_for(&self) -> bool {
         !self.globs.is_empty()
     }
 
-    /// What was met, relative to the project.
+    /// Returns the paths that were met, relative to the project.
     #[must_use]
     pub fn met(&self) -> Vec<String> {
         self.met.iter().cloned().collect()
@@ -163,7 +163,7 @@ fn bare(piece: &str) -> &str {
     }
 }
 
-/// Whether it looks like a path: it has folders, or a name with an ending.
+/// Reports whether a piece of text looks like a path: it has folders, or a name with an ending.
 fn is_path(piece: &str) -> bool {
     if piece.contains("://") {
         return false;

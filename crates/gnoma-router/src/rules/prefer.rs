@@ -14,7 +14,7 @@ use crate::{
 const MICRO: f64 = 1e6;
 
 impl Applied {
-    /// What to do next, by the router and the rules. `offers` are as [`Applied::offers`] gave them.
+    /// Decides what to do next, by the router and the rules. `offers` are as [`Applied::offers`] gave them.
     #[must_use]
     pub fn choose(
         &self,
@@ -91,7 +91,7 @@ impl Applied {
     }
 }
 
-/// Whether nothing stands against the arm.
+/// Reports whether nothing stands against running the arm.
 fn can_run(choice: &RouterChoice, offers: &[Offer], arm: &ArmId) -> bool {
     let candidates = choice.candidates.iter().filter_map(|candidate| offers.get(candidate.offer));
     candidates.map(|offer| &offer.arm).any(|able| able == arm)

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{arm::ArmId, classify::TaskType};
 
-/// What an arm is used for.
+/// The role that an arm plays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -12,14 +12,14 @@ pub enum Role {
     Small,
     /// Deciding what to do.
     Planner,
-    /// Doing it.
+    /// Doing what was decided.
     Editor,
-    /// Judging it.
+    /// Judging what was done.
     Reviewer,
 }
 
 impl Role {
-    /// Its name, such as `planner`.
+    /// Returns the name of the role, such as `planner`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -43,7 +43,7 @@ pub enum WorkStage {
 }
 
 impl WorkStage {
-    /// Which role it is for; `None` for questions, which any arm may answer.
+    /// Returns the role that the work is for; `None` for questions, which any arm may answer.
     #[must_use]
     pub fn role(self) -> Option<Role> {
         match self {
@@ -63,22 +63,22 @@ impl WorkStage {
     }
 }
 
-/// Who plays which role; `None`: whoever is chosen.
+/// The arms that play the roles; `None` leaves the choice of the arm to routing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Roles {
-    /// For chores.
+    /// The arm for chores.
     pub small: Option<ArmId>,
-    /// For plans.
+    /// The arm for plans.
     pub planner: Option<ArmId>,
-    /// For changes.
+    /// The arm for changes.
     pub editor: Option<ArmId>,
-    /// For judgements.
+    /// The arm for judgements.
     pub reviewer: Option<ArmId>,
 }
 
 impl Roles {
-    /// Who is set for a piece of work.
+    /// Returns the role and the arm that are set for a piece of work.
     #[must_use]
     pub fn arm(&self, stage: WorkStage) -> Option<(Role, &ArmId)> {
         let role = stage.role()?;

@@ -16,7 +16,7 @@ pub struct When {
     pub tasks: Vec<String>,
     /// Globs over the files spoken of, or the folder; see [`super::fits_path`].
     pub paths: Vec<String>,
-    /// Times.
+    /// The times of the week at which the rule holds.
     pub hours: Option<Hours>,
     /// At least so hard.
     pub min_complexity: Option<u8>,
@@ -27,9 +27,9 @@ pub struct When {
 /// A task as rules see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkFacts {
-    /// Its kind.
+    /// The kind of the task.
     pub kind: TaskKind,
-    /// How hard it seems, in percent.
+    /// The estimated difficulty of the task, in percent.
     pub complexity: u8,
     /// Micro-dollars a right result is worth.
     pub value_micro_usd: u64,
@@ -37,18 +37,18 @@ pub struct WorkFacts {
     pub paths: Vec<String>,
     /// Files that the conversation holds, relative to the project: what pins and bans keep from an arm is in there.
     pub touched: Vec<String>,
-    /// What the clock on the wall says; `None` where nobody knows, and no rule about hours holds.
+    /// The local day and time; `None` where it is not known, and then no rule about hours holds.
     pub time: Option<LocalTime>,
 }
 
 impl When {
-    /// Whether it holds for a task.
+    /// Reports whether the conditions hold for a task.
     #[must_use]
     pub fn holds(&self, facts: &WorkFacts) -> bool {
         self.holds_but_for_paths(facts) && self.fits_paths(&facts.paths)
     }
 
-    /// Whether it holds for a task or for what the conversation holds already.
+    /// Reports whether the conditions hold for a task or for what the conversation holds already.
     #[must_use]
     pub fn holds_still(&self, facts: &WorkFacts) -> bool {
         let fits = self.fits_paths(&facts.paths) || self.fits_paths(&facts.touched);
@@ -70,8 +70,8 @@ impl When {
             || paths.iter().any(|path| self.paths.iter().any(|glob| fits_path(glob, path)))
     }
 
-    /// How narrow it is: the number of conditions, then the characters of its longest glob of paths that are meant
-    /// as they stand.
+    /// Returns how narrow the conditions are: their number, then the characters of the longest glob of paths that
+    /// are meant as they stand.
     pub(super) fn narrowness(&self) -> (usize, usize) {
         let conditions = [
             !self.tasks.is_empty(),

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use super::{differences::Difference, stamp::Stamp};
 
-/// What happened to a path.
+/// The kind of change at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ChangeKind {
-    /// It is not there any more.
+    /// The path does not exist any more.
     Deleted,
-    /// It has other content, or leads elsewhere.
+    /// The file has other content, or the link leads elsewhere.
     Changed,
-    /// It was not there before.
+    /// The path did not exist before.
     Created,
     /// Only its permissions or its owner are others.
     Mode,
@@ -19,7 +19,7 @@ pub enum ChangeKind {
     Touched,
 }
 
-/// What a path is, or was before it was deleted.
+/// The kind of file at a path, or of the file before it was deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeKind {
     /// A regular file.
@@ -40,33 +40,33 @@ pub struct LayerChange {
     pub(super) path: PathBuf,
     pub(super) kind: ChangeKind,
     pub(super) node: NodeKind,
-    /// What lies in the real folder.
+    /// The state of the file in the real folder.
     pub(super) before: Option<Stamp>,
-    /// What lies in the layer.
+    /// The state of the file in the layer.
     pub(super) after: Option<Stamp>,
     pub(super) moved_from: Option<PathBuf>,
 }
 
 impl LayerChange {
-    /// The whole path.
+    /// Returns the whole path of the change.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What happened to it.
+    /// Returns the kind of change.
     #[must_use]
     pub fn kind(&self) -> ChangeKind {
         self.kind
     }
 
-    /// What it is.
+    /// Returns the kind of file at the path.
     #[must_use]
     pub fn node(&self) -> NodeKind {
         self.node
     }
 
-    /// Where a file that was created seems to come from: one with the same content was deleted there.
+    /// Returns the path that a created file seems to come from: a file with the same content was deleted there.
     #[must_use]
     pub fn moved_from(&self) -> Option<&Path> {
         self.moved_from.as_deref()
@@ -90,7 +90,7 @@ impl LayerChange {
         (bits(self.before), bits(self.after))
     }
 
-    /// Whether the file could be run as a program before, and whether it could after.
+    /// Reports whether the file could be run as a program before, and whether it can be after.
     #[must_use]
     pub fn is_executable(&self) -> (bool, bool) {
         let runs = |stamp: Option<Stamp>| {
@@ -107,13 +107,13 @@ pub struct Changes {
     pub list: Vec<LayerChange>,
     /// Those of the changed paths that somebody else has changed since the command began.
     pub conflicts: Vec<PathBuf>,
-    /// What a layer does otherwise than a plain folder, seen in what lies in it. Changes with one are
-    /// not what running the command in its place would have made.
+    /// The respects in which the layer differs from a plain folder, as seen in its content. Changes with a
+    /// difference are not the changes that the command would have made in the real folder.
     pub differences: Vec<Difference>,
 }
 
 impl Changes {
-    /// Whether there is nothing to keep.
+    /// True if there are no changes to keep.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()

@@ -52,13 +52,13 @@ impl fmt::Display for Difference {
 /// Most bytes at the end of an output that are read.
 const TAIL_BYTES: usize = 8 * 1024;
 
-/// What programs say when a folder of the workspace could not be renamed.
+/// The messages of programs that could not rename a folder of the workspace.
 const RENAME: [&str; 4] = ["cross-device link", "exdev", "(os error 18)", "errno 18"];
-/// What they say when a file of a foreign owner could not be written.
+/// The messages of programs that could not write a file of a foreign owner.
 const OWNER: [&str; 4] =
     ["value too large for defined data type", "eoverflow", "(os error 75)", "errno 75"];
 
-/// What stands in the same line where it was a rename that failed.
+/// The texts that stand in the same line if it was a rename that failed.
 const OF_RENAME: [&str; 5] = ["->", "rename", "renaming", "move", "code: 18"];
 
 /// Tells from the output of a command which difference it seems to have met. One that ended well must say it in the

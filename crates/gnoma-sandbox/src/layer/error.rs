@@ -2,19 +2,19 @@
 
 use std::{error, fmt, io, path::PathBuf};
 
-/// Why a layer could not be made, read or removed.
+/// The reason why a layer could not be made, read or removed.
 #[derive(Debug)]
 pub enum LayerError {
     /// The system refused a step.
     Io {
-        /// What was to be done: "read `src`".
+        /// The step that failed: "read `src`".
         step: String,
-        /// What it said.
+        /// The error of the system.
         error: io::Error,
     },
     /// The changes are more than anybody could look through.
     TooMany {
-        /// How many are listed.
+        /// The number of changes that are listed.
         limit: usize,
     },
     /// Folders lie too deep in each other.
@@ -22,7 +22,7 @@ pub enum LayerError {
 }
 
 impl LayerError {
-    /// Whether it is about something that nobody may look at.
+    /// True if the error is about a file that the user has no permission to read.
     pub(super) fn is_denied(&self) -> bool {
         match self {
             Self::Io { error, .. } => error.kind() == io::ErrorKind::PermissionDenied,
@@ -50,7 +50,7 @@ impl error::Error for LayerError {
     }
 }
 
-/// Why changes were not kept.
+/// The reason why changes were not kept.
 #[derive(Debug)]
 pub enum KeepError {
     /// Somebody else changed these meanwhile. Nothing was kept.
@@ -59,9 +59,9 @@ pub enum KeepError {
     Failed(LayerError),
     /// A step failed, and these could not be brought back to what they were.
     Torn {
-        /// What failed first.
+        /// The error that came first.
         error: LayerError,
-        /// What is neither as it was nor as it was to become.
+        /// The paths that are neither in their old state nor in the new one.
         paths: Vec<PathBuf>,
     },
 }

@@ -52,7 +52,7 @@ pub(super) fn file(root: &OwnedFd, below: &Path) -> io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
 }
 
-/// Where a link below a folder leads.
+/// Returns the target of a link below a folder.
 pub(super) fn link_target(root: &OwnedFd, below: &Path) -> io::Result<PathBuf> {
     let (holding, name) = split(below);
     let target = readlinkat(folder(root, holding)?, name, Vec::new())?;
@@ -65,7 +65,7 @@ fn below_root(root: &OwnedFd, below: &Path, flags: OFlags) -> io::Result<OwnedFd
     Ok(openat2(root, here, flags | OFlags::CLOEXEC, Mode::empty(), resolve)?)
 }
 
-/// What is at a name; `None` when nothing is.
+/// Returns the file's state at a name; `None` if there is no file.
 pub(super) fn look(folder: &OwnedFd, name: &OsStr) -> io::Result<Option<Stamp>> {
     match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(facts) => Ok(Some(Stamp::of(&facts))),
@@ -74,12 +74,12 @@ pub(super) fn look(folder: &OwnedFd, name: &OsStr) -> io::Result<Option<Stamp>> 
     }
 }
 
-/// What a descriptor stands for.
+/// Returns the state of the file that a descriptor stands for.
 pub(super) fn look_at(opened: &OwnedFd) -> io::Result<Stamp> {
     Ok(Stamp::of(&statat(opened, "", AtFlags::EMPTY_PATH)?))
 }
 
-/// Whether this is a layer's sign that something below it is deleted.
+/// True if an entry is a layer's mark that the file below it is deleted.
 pub(super) fn is_whiteout(folder: &OwnedFd, name: &OsStr, stamp: &Stamp) -> bool {
     stamp.file_type() == FileType::CharacterDevice
         && statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|facts| facts.st_rdev == 0)
@@ -111,14 +111,14 @@ fn by_number(folder: &OwnedFd, name: &OsStr) -> PathBuf {
     Path::new(&format!("/proc/self/fd/{}", folder.as_raw_fd())).join(name)
 }
 
-/// Whether nothing below shows through a folder of a layer.
+/// True if a folder of a layer hides everything below it.
 pub(super) fn is_opaque(folder: &OwnedFd, name: &OsStr) -> bool {
     let mut value = [0_u8; 1];
     let read = lgetxattr(by_number(folder, name), OPAQUE, &mut value);
     read == Ok(1) && value == *b"y"
 }
 
-/// Whether an entry of a layer was copied from below it.
+/// True if an entry of a layer was copied from below it.
 pub(super) fn is_copied(folder: &OwnedFd, name: &OsStr) -> bool {
     let nothing: &mut [u8] = &mut [];
     lgetxattr(by_number(folder, name), ORIGIN, nothing).is_ok()
@@ -190,8 +190,7 @@ pub(super) struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// Whether both have the same content and lead to the same place. What cannot be read is taken to
-    /// be different.
+    /// True if both have the same content and lead to the same place. Files that cannot be read count as different.
     pub(super) fn is_same_content(&self) -> bool {
         let ((one, before), (other, after)) = (self.before, self.after);
         if (before.kind, before.size) != (after.kind, after.size) {
@@ -216,7 +215,7 @@ impl Pair<'_> {
     }
 }
 
-/// Whether two files hold the same bytes.
+/// True if two files hold the same bytes.
 pub(super) fn is_same_text(mut one: File, mut other: File) -> io::Result<bool> {
     let (mut first, mut second) = (vec![0; CHUNK_BYTES], vec![0; CHUNK_BYTES]);
     loop {

@@ -23,7 +23,7 @@ use crate::policy::Overlay;
 
 /// Holds the lock of whoever uses a layer.
 pub(super) const LOCK: &str = "lock";
-/// Where what is moved out of the way lies, where the file system allows it.
+/// The name of the folder for files that are moved out of the way, if the file system allows it.
 const ASIDE: &str = "aside";
 
 /// A layer over some folders. Dropped, it is gone with all that is in it; what was kept stays.
@@ -83,7 +83,7 @@ impl Layer {
         Ok(())
     }
 
-    /// What was changed. To be asked when no process of the command is left.
+    /// Returns the changes of the command. Call it when no process of the command is left.
     ///
     /// # Errors
     /// Where that cannot be read, or is too much.
@@ -133,13 +133,13 @@ impl Layer {
         Ok(())
     }
 
-    /// Whether what the layer has of a path, or of anything below it, was changed since the command began.
+    /// True if the layer's copy of a path, or of anything below it, was changed since the command began.
     #[must_use]
     pub fn has_changed(&self, path: &Path) -> bool {
         self.place_of(path).is_some_and(|place| reset::is_newer(&place, self.began))
     }
 
-    /// Where the layer keeps what it has of a path, whether or not there is something.
+    /// Returns the path at which the layer keeps its copy of a path, even if there is no copy.
     #[must_use]
     pub fn place_of(&self, path: &Path) -> Option<PathBuf> {
         let mut roots = self.roots.iter().enumerate();
@@ -162,7 +162,7 @@ impl Layer {
         change.after.and_then(|_| files::file(&upper, &change.below).ok())
     }
 
-    /// Where a link leads that the command has made or changed.
+    /// Returns the target of a link that the command has made or changed.
     #[must_use]
     pub fn link_target(&self, change: &LayerChange) -> Option<PathBuf> {
         if change.node() != NodeKind::Link || change.after.is_none() {

@@ -15,7 +15,7 @@ use super::{
 
 /// Begins every journal; a later format gets another number.
 const BEGINS: &str = "gnoma keep 1";
-/// Ends every journal.
+/// The last line of every journal.
 const ENDS: &str = "end";
 /// The file, and what it is called until it is whole.
 const NAME: &str = "journal";
@@ -31,7 +31,7 @@ pub(super) struct KeepRoot {
     pub(super) aside: PathBuf,
 }
 
-/// What is to be done.
+/// The steps of a keep, with the folders that they work on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Journal {
     pub(super) roots: Vec<KeepRoot>,

@@ -28,10 +28,10 @@ use super::{
     steps::{Halted, Hindrance, OpenRoot, Stepper, Tick, aside_names},
 };
 
-/// Why a keep came to no good end, inside.
+/// The reason why a keep failed, inside this module.
 #[derive(Debug)]
 pub(super) enum Unkept {
-    /// For whoever asked.
+    /// The error for the caller of the keep.
     Error(KeepError),
     /// Everything was to stop, as at the end of the process.
     Halted,
@@ -166,7 +166,7 @@ fn ready(journal: &mut Journal, tick: Tick<'_>) -> Result<(), Unkept> {
     Ok(())
 }
 
-/// Whether a file of the layer can be moved to the real folder by one call.
+/// True if a file of the layer can be moved to the real folder by one call.
 fn can_move(root: &OpenRoot) -> Result<bool, LayerError> {
     let device = |folder: &OwnedFd| {
         files::look_at(folder).map(|stamp| stamp.device).doing(|| "compare file systems".to_owned())
@@ -218,7 +218,8 @@ fn make_aside(aside: &Path) -> Result<(), LayerError> {
     }
 }
 
-/// What stays is found and removed with its layer.
+/// Removes the folders of files that were moved out of the way. Files that cannot be removed are found later and
+/// removed with their layer.
 fn remove_asides(journal: &Journal) {
     for root in &journal.roots {
         files::remove_all(&root.aside).ok();

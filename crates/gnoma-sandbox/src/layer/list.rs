@@ -27,11 +27,11 @@ const MAX_MOVES: usize = 256;
 /// A root of a layer while it is read.
 pub(super) struct LayerReading<'a> {
     pub(super) root: usize,
-    /// The real folder.
+    /// The path of the real folder.
     pub(super) at: &'a Path,
     /// The folder that took the changes.
     pub(super) upper: &'a Path,
-    /// When the command began, by the clock of the layer's file system.
+    /// The start of the command, by the clock of the layer's file system.
     pub(super) began: FileTime,
     /// Whole paths that are left out with all below them.
     pub(super) left_out: &'a dyn Fn(&Path) -> bool,
@@ -43,7 +43,7 @@ struct Level<'a> {
     upper: &'a OwnedFd,
     /// The real folder, where there is one.
     lower: Option<&'a OwnedFd>,
-    /// Nothing below shows through.
+    /// True if the folder hides everything below it.
     opaque: bool,
     /// Names appeared or vanished in the real folder after the command began.
     moved_on: bool,
@@ -143,7 +143,7 @@ impl LayerReading<'_> {
         self.file(level, entry, (node, after), changes)
     }
 
-    /// What lay at an entry is deleted.
+    /// Records that the file at an entry was deleted.
     fn gone(
         &self,
         level: &Level<'_>,
@@ -292,7 +292,7 @@ impl LayerReading<'_> {
         Ok(())
     }
 
-    /// Whether somebody touched it after the command began.
+    /// True if the file was touched after the command began.
     fn is_newer(&self, stamp: &Stamp) -> bool {
         stamp.changed > self.began
     }

@@ -10,7 +10,7 @@ use super::{
     stamp::Stamp,
 };
 
-/// Where a folder or file belongs: the number of a root and the path below it.
+/// The place of a folder or file: the number of a root and the path below it.
 pub(super) type StepPlace = (usize, PathBuf);
 
 /// One step. Each can be found done or not by looking, and can be taken back.
@@ -20,32 +20,32 @@ pub(super) struct Step {
     pub(super) act: StepAct,
 }
 
-/// What a step does.
+/// The action of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum StepAct {
     /// Moves what is there out of the way.
     Remove(Stamp),
-    /// Makes a folder.
+    /// Makes a folder with these permissions.
     Folder(Access),
     /// Moves the file of the layer there.
     Put {
         /// The file as it lies ready.
         new: u64,
-        /// What it takes the place of.
+        /// The file that is replaced, if there is one.
         replaces: Option<Stamp>,
-        /// It lies ready with what is put aside, not in the layer.
+        /// True if the file lies ready among the files moved out of the way, not in the layer.
         copied: bool,
     },
     /// Gives a folder other permissions.
     Mode {
-        /// As they were.
+        /// The permissions before the step.
         from: Access,
-        /// As they become.
+        /// The permissions after the step.
         to: Access,
     },
 }
 
-/// Permissions and owner.
+/// The permissions and the owner of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Access {
     pub(super) mode: u32,

@@ -55,7 +55,8 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether anything at a path of a layer or below it was changed after a moment. What cannot be looked at was.
+/// True if anything at a path of a layer or below it was changed after a moment. Files that cannot be looked at
+/// count as changed.
 pub(super) fn is_newer(path: &Path, than: FileTime) -> bool {
     let Ok(facts) = path.symlink_metadata() else { return false };
     let changed = (facts.ctime(), u64::try_from(facts.ctime_nsec()).unwrap_or(0));

@@ -22,7 +22,7 @@ use crate::{policy::Policy, walls::Walls};
 const SITE_LOCK: &str = "layers.lock";
 /// Set and removed again, to see whether it can be.
 const ATTRIBUTE: &str = "user.overlay.gnoma";
-/// How often another name is tried for a layer.
+/// The number of times that another name is tried for a layer.
 const MAX_NAMES: usize = 1024;
 /// Writes, renames and removes a file in a view; all of it stays in the layer.
 const ATTEMPT: &str = "set -e; it=.gnoma-attempt-$$; echo 1 > $it; mv $it $it.moved; rm $it.moved";
@@ -33,14 +33,14 @@ pub struct Site {
     folder: PathBuf,
 }
 
-/// What became of a keep that a killed process had begun.
+/// The result of recovering a keep that a killed process had begun.
 #[derive(Debug)]
 pub enum Recovered {
     /// All of it was kept.
     Finished,
-    /// Nothing of it was kept.
+    /// The keep was undone: nothing of it was kept.
     Undone,
-    /// It could be neither finished nor undone.
+    /// The keep could be neither finished nor undone.
     Torn(KeepError),
 }
 
@@ -75,8 +75,8 @@ impl Site {
         })
     }
 
-    /// Whether a layer works over a folder: one is made, and a command writes, renames and removes a
-    /// file in it.
+    /// Checks that a layer works over a folder: it makes one, and a command writes, renames and removes a file in
+    /// it.
     ///
     /// # Errors
     /// Why not, for people.

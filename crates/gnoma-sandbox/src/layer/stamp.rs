@@ -5,7 +5,7 @@ use rustix::fs::{FileType, Stat};
 /// A moment as file systems note it: seconds and nanoseconds.
 pub(super) type FileTime = (i64, u64);
 
-/// What the file system says of a file.
+/// The facts that the file system gives about a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
     pub(super) device: u64,
@@ -50,7 +50,7 @@ impl Stamp {
         self.file_type() == FileType::Directory
     }
 
-    /// Whether nobody has touched it since it was `before`. Where a file has other names, an earlier step may have
+    /// True if the file was not touched since it was `before`. If a file has other names, an earlier step may have
     /// moved one of them, which shows in its time of change and nowhere else that matters.
     pub(super) fn is_untouched(&self, before: &Self) -> bool {
         let has_names = before.links > 1 && !before.is_folder();
@@ -60,7 +60,7 @@ impl Stamp {
                 && (self.mode, self.owner) == (before.mode, before.owner))
     }
 
-    /// Whether it is the same file with the same content, though it may have been moved meanwhile.
+    /// True if it is the same file with the same content, though it may have been moved in the meantime.
     pub(super) fn is_same_file(&self, other: &Self) -> bool {
         (self.device, self.inode, self.kind, self.size, self.written)
             == (other.device, other.inode, other.kind, other.size, other.written)

@@ -27,7 +27,7 @@ pub(super) type Tick<'a> = &'a mut dyn FnMut() -> Result<(), Halted>;
 #[derive(Debug)]
 pub(super) struct Halted;
 
-/// Why a step was not taken.
+/// The reason why a step was not taken.
 #[derive(Debug)]
 pub(super) enum Hindrance {
     /// Somebody else has been there.
@@ -52,9 +52,9 @@ impl From<LayerError> for Hindrance {
 
 /// The folders of a root.
 pub(super) struct OpenRoot {
-    /// The real one.
+    /// The real folder, opened.
     pub(super) at: OwnedFd,
-    /// What took the changes.
+    /// The folder of the layer that took the changes.
     pub(super) upper: OwnedFd,
     /// Takes what is moved out of the way. On the real one's file system.
     pub(super) aside: OwnedFd,

@@ -16,7 +16,7 @@ pub(super) fn pipe() -> Result<(OwnedFd, OwnedFd), Fault> {
     pipe_with(PipeFlags::CLOEXEC).step(|| "make a pipe".to_owned())
 }
 
-/// Writes all words.
+/// Writes all bytes of a message.
 pub(super) fn send(to: &OwnedFd, bytes: &[u8]) -> Result<(), Fault> {
     let mut left = bytes;
     while !left.is_empty() {

@@ -12,8 +12,8 @@ use rustix::{
 
 use super::fault::{Fault, FaultStep};
 
-/// What root keeps: to work on files whoever owns them, as it would outside. All of it ends at the
-/// walls, for it counts only inside the session's user namespace.
+/// The capabilities that root keeps: those to work on files of any owner, as it would outside. They end at the
+/// sandbox, because they count only inside the session's user namespace.
 const KEPT_BY_ROOT: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::DAC_OVERRIDE)
     .union(CapabilitySet::FOWNER)
@@ -21,18 +21,18 @@ const KEPT_BY_ROOT: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::SETGID)
     .union(CapabilitySet::SETUID);
 
-/// Which of its rights a command keeps.
+/// The privileges that a command keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rights {
     /// Those of root over files, where it is root.
     OfOwner,
     /// The same but for the right to open what the file's own bits forbid.
     WithoutOverride,
-    /// None.
+    /// The command keeps no privileges.
     None,
 }
 
-/// How many capabilities a kernel can have.
+/// The number of capabilities that a kernel can have.
 const KNOWN_RIGHTS: u32 = 64;
 /// Most processes that are counted when no namespace counts them.
 const MAX_COUNTED: usize = 65_536;

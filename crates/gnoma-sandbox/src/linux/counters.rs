@@ -6,7 +6,7 @@ use std::fs;
 
 const COUNTERS: &str = "/proc/self/net/snmp";
 
-/// Whether a connection failed or had no way out in this process's network namespace, and no server in it took one.
+/// True if a connection failed or had no way out in this process's network namespace, and no server in it took one.
 pub(super) fn has_missed_server() -> bool {
     fs::read_to_string(COUNTERS).is_ok_and(|text| tells_missed_server(&text))
 }

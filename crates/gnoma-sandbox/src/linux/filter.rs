@@ -16,7 +16,7 @@ use seccompiler::{
 
 use super::fault::Fault;
 
-/// Which sockets can be made.
+/// The kinds of sockets that can be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sockets {
     /// Between processes by a path. Not where paths of the host cannot be masked.
@@ -110,7 +110,7 @@ const ABSENT: &[c_long] = &[
 
 /// `open_tree_attr`, the same number everywhere; younger than the table of numbers.
 const SYS_OPEN_TREE_ATTR: c_long = 467;
-/// `fchmodat2`, likewise.
+/// `fchmodat2`, the same number everywhere; younger than the table of numbers.
 const SYS_FCHMODAT2: c_long = 452;
 
 /// Flags of `clone` that make namespaces.

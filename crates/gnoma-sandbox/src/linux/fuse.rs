@@ -48,7 +48,7 @@ mod opcode {
 pub(super) struct SealedFiles<'a> {
     /// Each with the number under which it is reported.
     pub(super) files: &'a [(u16, PathBuf)],
-    /// Where the number of a file is written, once, when something tries to open it.
+    /// The descriptor to which the number of a file is written, once, when a program tries to open it.
     pub(super) teller: Option<&'a OwnedFd>,
 }
 
@@ -72,7 +72,7 @@ impl<'a> FuseRequest<'a> {
     }
 }
 
-/// What the kernel is answered.
+/// The answer to a request of the kernel.
 enum FuseReply {
     Data(Vec<u8>),
     Refused(Errno),
@@ -148,7 +148,7 @@ impl SealedFiles<'_> {
         FuseReply::Data(reply)
     }
 
-    /// What a node looks like: the file that it stands for, as it is now.
+    /// Returns the attributes of a node: those of the file that it stands for, as it is now.
     fn attributes(&self, node: u64) -> Option<Vec<u8>> {
         if node == ROOT {
             return Some(encode_attributes([ROOT, 0, 0, 0, 0, 0], [0, 0, 0, 0o040_555, 2, 0, 0]));

@@ -36,7 +36,7 @@ enum GuardedEntry {
         entries: BTreeMap<OsString, Self>,
         mode: u32,
     },
-    /// Something that cannot be remembered: too large, too deep, unreadable, or no file at all.
+    /// A path that cannot be remembered: too large, too deep, unreadable, or no file at all.
     Beyond,
 }
 

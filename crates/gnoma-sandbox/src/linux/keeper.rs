@@ -33,7 +33,7 @@ pub(super) struct StandInKeeper<'a> {
 }
 
 impl<'a> StandInKeeper<'a> {
-    /// Where there is nothing to remove.
+    /// Returns a keeper that has nothing to remove.
     pub(super) fn none() -> Self {
         Self { stand_ins: &[], other: None }
     }
@@ -56,7 +56,7 @@ impl<'a> StandInKeeper<'a> {
         Ok(Self { stand_ins, other: writer.map(|writer| (process, writer)) })
     }
 
-    /// Whether there is nothing to remove.
+    /// True if nothing has to be removed.
     pub(super) fn has_nothing(&self) -> bool {
         self.stand_ins.is_empty()
     }

@@ -20,7 +20,7 @@ use rustix::fs::OFlags;
 use super::{fault::Fault, mounts::HARMLESS_DEVICES, real::open_real};
 use crate::policy::Overlay;
 
-/// What a root of the command's own holds besides what is shown.
+/// The folders that a command's own root holds in addition to the shown paths.
 const OWN: [&str; 2] = ["/proc", "/dev"];
 
 /// The folder of the machine in which a command that looks at it sees names.
@@ -31,7 +31,7 @@ const NEWEST: ABI = ABI::V9;
 /// Most entries of one folder that are granted one by one. What is beyond cannot be read.
 const MAX_ENTRIES: usize = 8192;
 
-/// What the rules are made from. Paths are real ones: no links.
+/// The paths and settings that the Landlock rules are made from. Paths are real ones: no links.
 #[derive(Debug)]
 pub(super) struct Grants<'a> {
     pub(super) writable: &'a [PathBuf],
@@ -96,7 +96,8 @@ fn made(grants: &Grants<'_>) -> Result<RulesetCreated, RulesetError> {
     Ok(rules)
 }
 
-/// What does not exist, or cannot even be opened, needs no rule. What a link has taken the place of gets none.
+/// Adds a rule for a path. A path that does not exist, or cannot even be opened, needs no rule. A path that a link
+/// has replaced gets none.
 fn add(
     rules: RulesetCreated,
     path: &Path,

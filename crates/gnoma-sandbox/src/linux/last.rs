@@ -15,22 +15,22 @@ const END: &str = "--";
 /// All that they could not know before.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct LastWords {
-    /// Nothing that Landlock's rules name has changed.
+    /// True if the paths that Landlock's rules name have not changed.
     pub(super) rules_hold: bool,
-    /// Where the command runs.
+    /// The folder in which the command runs.
     pub(super) here: PathBuf,
-    /// What to protect.
+    /// The paths to protect, with the kind of mount for each.
     pub(super) holds: BTreeMap<PathBuf, PathMount>,
     /// Sockets of the host to be masked.
     pub(super) sockets: BTreeSet<PathBuf>,
-    /// The command.
+    /// The program of the command.
     pub(super) program: OsString,
-    /// What it is given.
+    /// The arguments of the program.
     pub(super) args: Vec<OsString>,
 }
 
 impl LastWords {
-    /// As bytes.
+    /// Returns the message as bytes.
     pub(super) fn packed(&self) -> Result<Vec<u8>, Fault> {
         let mut list: Vec<OsString> = Vec::new();
         let mut add = |key: &str, value: OsString| list.extend([key.into(), value]);

@@ -68,23 +68,24 @@ pub(super) fn refuse(fault: &Fault) -> u8 {
     NOT_BUILT
 }
 
-/// What the walls rest on.
+/// The basis of the sandbox: namespaces, or a snapshot of the protected files.
 enum Isolation<'a> {
     Namespaces(MountView<'a>),
     Memory(Snapshot),
 }
 
-/// Where the launcher learns of the command, and whom it tells.
+/// The descriptors over which a launcher reports on the command.
 pub(super) struct EndingReport<'a> {
-    /// How the command ended.
+    /// The descriptor for how the command ended.
     pub(super) report: &'a OwnedFd,
-    /// Which sealed files it tried to open.
+    /// The descriptor for the sealed files that the command tried to open.
     pub(super) tried: &'a OwnedFd,
-    /// Who is told of tried files, and of the end before the mounts are gone, where nothing else is left.
+    /// The descriptor of the process that is told of tried files, and of the command's end before the mounts are
+    /// gone, if nothing is left to run or to remove.
     pub(super) asker: Option<&'a OwnedFd>,
 }
 
-/// What the parts of the launcher share.
+/// The state that the parts of the launcher share.
 pub(super) struct Launch {
     pub(super) policy: Policy,
     pub(super) program: OsString,
@@ -176,7 +177,7 @@ impl Launch {
         sockets
     }
 
-    /// What the mounts are made from.
+    /// Returns the view that the mounts are made from.
     pub(super) fn view<'a>(
         &'a self,
         sockets: &'a BTreeSet<PathBuf>,
@@ -200,8 +201,8 @@ impl Launch {
         }
     }
 
-    /// What a mount hides. Where what can be read is a list, Landlock alone does, so that a look at a
-    /// folder shows what is there, and git sees no change.
+    /// Returns the paths that a mount hides. If the readable paths are a list, Landlock alone hides paths, so that
+    /// a look at a folder shows what is there, and git sees no change.
     ///
     /// Not what lies in what can be written, or among temporary files: what Landlock grants for a folder it
     /// grants for all that is below.
@@ -212,7 +213,7 @@ impl Launch {
         hidden.iter().filter(is_masked).cloned().collect()
     }
 
-    /// Whether Landlock grants a path with all that is in a folder around it, so that no rule can leave it out.
+    /// True if Landlock grants a path with all that is in a folder around it, so that no rule can leave it out.
     fn is_granted_by_rules(&self, path: &Path) -> bool {
         let Paths { temporary, writable, .. } = &self.paths;
         let views = self.policy.overlays.iter().map(|overlay| &overlay.at);
@@ -220,7 +221,8 @@ impl Launch {
         granted.any(|folder| path.starts_with(folder))
     }
 
-    /// What is sealed by a mount. Without a file system that serves them only what lies where the command writes.
+    /// Returns the paths that a mount seals. Without a file system that serves sealed files, these are only the
+    /// ones that lie where the command writes.
     fn sealed_by_mounts(&self) -> SealMounts<'_> {
         match self.seal_kind {
             SealKind::Served => SealMounts::Served(&self.paths.sealed),
@@ -357,7 +359,7 @@ impl Launch {
             .step(|| "tie itself to its watcher".to_owned())
     }
 
-    /// What Landlock's rules are made from.
+    /// Returns the paths and settings that Landlock's rules are made from.
     pub(super) fn grants(&self, has_namespaces: bool) -> Grants<'_> {
         Grants {
             writable: &self.paths.writable,
@@ -372,7 +374,7 @@ impl Launch {
         }
     }
 
-    /// What rules must leave out because no mount seals it.
+    /// Returns the paths that the rules must leave out because no mount seals them.
     pub(super) fn sealed_by_rules(&self, has_namespaces: bool) -> Vec<&Path> {
         let is_served = has_namespaces && self.seal_kind == SealKind::Served;
         let sealed = self.paths.sealed.iter().filter(|_| !is_served);

@@ -18,7 +18,7 @@ use rustix::{
 use super::fault::{Fault, FaultStep};
 use crate::plan::LaunchPlan;
 
-/// Where the kernel shows a process its own descriptors.
+/// The folder in which the kernel shows a process its own descriptors.
 const OWN_DESCRIPTORS: &str = "/proc/self/fd";
 /// Folders that were opened, by the path of their owner's descriptor.
 static OPENED: Mutex<Vec<(PathBuf, OwnedFd)>> = Mutex::new(Vec::new());

@@ -22,7 +22,7 @@ use super::{
     raw::{mount_attributes::READ_ONLY, set_mount},
 };
 
-/// How often a place is made that somebody else takes away.
+/// The number of times that a mount point is made again after another process has removed it.
 const MAX_TRIES: usize = 4;
 
 /// Folders of the command's own over those among temporary files that lead to something that is mounted:
@@ -30,7 +30,7 @@ const MAX_TRIES: usize = 4;
 /// What is itself mounted cannot be moved.
 pub(super) struct Covers<'a> {
     temporary: &'a [(PathBuf, PathBuf)],
-    /// What is mounted.
+    /// The paths of all that is mounted.
     parts: &'a BTreeSet<PathBuf>,
     made: BTreeMap<PathBuf, OwnedFd>,
 }
@@ -58,7 +58,7 @@ impl<'a> Covers<'a> {
         Ok(())
     }
 
-    /// What is put there would be gone with the command.
+    /// Makes the covers read-only, because files put into them would be gone with the command.
     pub(super) fn seal(&self) -> Result<(), Fault> {
         for (path, cover) in &self.made {
             set_mount(cover.as_fd(), READ_ONLY, false)

@@ -21,7 +21,7 @@ use crate::policy::Overlay;
 /// A process that sees the machine as it is and waits until the layers are wanted.
 pub(super) struct Mounter {
     process: Pid,
-    /// Where it is told so, and hands them over.
+    /// The connection over which the process is asked for the layers, and over which it hands them over.
     line: UnixStream,
 }
 

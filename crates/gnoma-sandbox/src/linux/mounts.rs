@@ -52,8 +52,8 @@ const DEVICE_LINKS: [(&str, &str); 5] = [
     ("/dev/ptmx", "pts/ptmx"),
 ];
 
-/// What is left of `/run`: where names of hosts are looked up, where some systems keep their
-/// programs, and where they put drives.
+/// The parts of `/run` that stay: the files for looking up host names, the folders in which some systems keep their
+/// programs, and the folder for drives.
 pub(super) const KEPT_OF_RUN: [&str; 10] = [
     "/run/systemd/resolve/stub-resolv.conf",
     "/run/systemd/resolve/resolv.conf",
@@ -70,15 +70,16 @@ pub(super) const KEPT_OF_RUN: [&str; 10] = [
 /// The folder that services put their sockets in.
 pub(super) const RUN: &str = "/run";
 
-/// What lies over hidden folders and files. Part of the new `/dev`, whose root only we could change.
+/// The empty folder and the empty file that cover hidden ones. They are part of the new `/dev`, and only gnoma
+/// could change its root.
 const EMPTY_FOLDER: &str = "/dev/.empty-folder";
 const EMPTY_FILE: &str = "/dev/.empty-file";
 /// A file without rights, for what is sealed where nothing serves it.
 const CLOSED_FILE: &str = "/dev/.closed-file";
-/// Where the file system of sealed files is mounted.
+/// The mount point of the file system of sealed files.
 const SEALED: &str = "/dev/.sealed";
 
-/// What lies over files and folders that the command cannot open.
+/// The mounts over files and folders that the command cannot open.
 #[derive(Debug)]
 pub(super) enum SealMounts<'a> {
     /// Files of the file system that serves them, in the same order.
@@ -102,7 +103,7 @@ pub(super) struct MountView<'a> {
     pub(super) protection: &'a Protection,
     pub(super) shown: Option<&'a ShownPlaces>,
     pub(super) temporary: &'a [(PathBuf, PathBuf)],
-    /// What lies among the machine's temporary files and is seen among those of the session.
+    /// The paths among the machine's temporary files that are seen among those of the session.
     pub(super) shown_temporary: &'a [PathBuf],
     /// Sockets by a path can be made.
     pub(super) has_local_sockets: bool,
@@ -368,7 +369,7 @@ pub(super) fn in_root(root: &Path, path: impl AsRef<Path>) -> PathBuf {
     root.join(path.strip_prefix("/").unwrap_or(path))
 }
 
-/// Makes `/dev`.
+/// Makes the `/dev` of the command.
 pub(super) fn build_dev(
     devices: &Copies,
     seals: Option<&OwnedFd>,

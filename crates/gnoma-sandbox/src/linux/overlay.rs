@@ -30,12 +30,12 @@ use super::{
 };
 use crate::policy::Overlay;
 
-/// What the kernel leaves among its own of a layer whose changes need not outlive the machine, so that nobody
-/// takes it for whole after a crash. A layer that was in use then is thrown away by gnoma itself.
+/// The folder that the kernel leaves in the work folder of a layer whose changes need not outlive the machine, so
+/// that such a layer is not taken for whole after a crash. Gnoma itself discards a layer that was in use then.
 const MARK_OF_VOLATILE: &str = "work/incompat";
 /// The folders that lead to what lies in the mark, from that of the layer; they are made for nobody.
 const WAY_TO_MARK: [&str; 3] = ["work", "work/incompat", "work/incompat/volatile"];
-/// How often, and how soon, a layer is tried again that the kernel has not let go of yet.
+/// The number of tries, and the wait between them, for a layer that the kernel has not released yet.
 const MAX_TRIES: usize = 50;
 const TRY_AGAIN: Duration = Duration::from_millis(2);
 
@@ -76,7 +76,7 @@ pub(super) fn mount(overlay: &Overlay, absent: &[PathBuf]) -> Result<OwnedFd, Fa
     made
 }
 
-/// Where the layer is made that says what is not there. Nothing of a workspace lies here.
+/// The folder in which the layer of whiteouts (marks of absent files) is made. It holds no part of a workspace.
 const WHITEOUTS: &str = "/dev";
 
 /// Makes a layer in which these paths below a folder are gone and all else is as it is.

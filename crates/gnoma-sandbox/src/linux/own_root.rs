@@ -32,8 +32,8 @@ use super::{
 };
 use crate::{policy::Overlay, scratch::EMPTY};
 
-/// Where the new root stands until it is one: every machine has this folder, and none of the list
-/// lies in it.
+/// The folder in which the new root is built until it becomes the root: every machine has this folder, and no path
+/// of the list lies in it.
 const NEW_ROOT: &str = "/dev";
 /// Folders that are always there.
 const FOLDERS: [&str; 6] = ["/dev", "/proc", "/run", "/tmp", "/var", "/var/tmp"];
@@ -43,7 +43,7 @@ const LINKS: [(&str, &str); 2] = [("/var/run", "/run"), ("/var/lock", "/run/lock
 /// Folders that only the system's own programs write.
 const OF_SYSTEM: [&str; 8] = ["/bin", "/boot", "/etc", "/lib", "/lib64", "/sbin", "/sys", "/usr"];
 
-/// What is mounted somewhere in the new root.
+/// A mount at some place in the new root.
 struct RootPart {
     copy: OwnedFd,
     is_folder: bool,
@@ -105,7 +105,8 @@ pub(super) fn build(
 /// Views of folders in which sockets lead nowhere: seen through a layer, a socket is another file than the one that a
 /// program listens at, whenever and by whatever path that was bound.
 struct SocketlessViews {
-    /// Where the kernel is given a second folder below; `None` where sockets cannot be made anyway.
+    /// The empty folder that the kernel is given as a second folder below a layer; `None` if sockets cannot be
+    /// made.
     empty: Option<PathBuf>,
     /// A layer does not show what is mounted in a folder.
     mounts: String,

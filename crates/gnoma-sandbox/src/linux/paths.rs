@@ -25,9 +25,9 @@ pub(super) struct Paths {
     pub(super) devices: Vec<PathBuf>,
     /// All that there is, where that is a list.
     pub(super) shown: Option<ShownPlaces>,
-    /// What lies where for files that need not last: the place, and the folder that is there.
+    /// The folders for temporary files: the path that the command sees, and the folder that is there.
     pub(super) temporary: Vec<(PathBuf, PathBuf)>,
-    /// What of the machine lies among them.
+    /// The machine's paths that are shown among them.
     pub(super) shown_temporary: Vec<PathBuf>,
 }
 
@@ -160,7 +160,7 @@ fn below(roots: &[PathBuf], path: &Path, real: &mut RealPaths) -> Option<PathBuf
     None
 }
 
-/// What is on the list itself, or lies below something on it.
+/// Returns the paths that are on the list themselves, or that lie below something on it.
 fn below_any(mut paths: Vec<PathBuf>, list: &[PathBuf]) -> Vec<PathBuf> {
     paths.retain(|path| list.iter().any(|shown| path.starts_with(shown)));
     paths

@@ -35,7 +35,7 @@ use rustix::{
 use super::fault::{Fault, FaultStep};
 use crate::policy::STAND_IN_MODE;
 
-/// How often a stand-in that vanishes while it is being locked is made again.
+/// The number of times that a stand-in that vanishes while it is being locked is made again.
 const MAX_TRIES: usize = 16;
 /// Deepest protected path below its root.
 const MAX_DEPTH: usize = 32;
@@ -45,21 +45,21 @@ const MARK: Mode = Mode::from_raw_mode(STAND_IN_MODE);
 /// The mode of a stand-in that somebody filled.
 const ORDINARY: Mode = Mode::from_raw_mode(0o755);
 
-/// What is mounted on a path.
+/// The kind of mount on a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PathMount {
     /// Itself, so that it can be neither moved nor removed.
     Pinned,
-    /// Itself, read-only.
+    /// The path itself, read-only.
     ReadOnly,
 }
 
 /// The mounts that are needed, parents first, and the stand-ins they rest on.
 #[derive(Debug, Default)]
 pub(super) struct Protection {
-    /// What to mount on which path.
+    /// The kind of mount for each path.
     pub(super) holds: BTreeMap<PathBuf, PathMount>,
-    /// What was absent.
+    /// The empty folders that stand in for absent paths.
     pub(super) stand_ins: Vec<StandIn>,
 }
 
@@ -160,8 +160,8 @@ fn kind_of(parent: &OwnedFd, name: &OsStr) -> io::Result<Option<FileType>> {
     }
 }
 
-/// Whether this carries the mark. A folder that was filled since carries it too, and is left alone
-/// by everything here: only what is empty can be removed.
+/// True if the folder carries the mark of a stand-in. A folder that was filled since carries it too, but all code
+/// here leaves that alone: only empty folders can be removed.
 fn is_stand_in(facts: &Stat) -> bool {
     /// All but what a parent folder may pass on: its group.
     const MEANT: u32 = 0o1777;
@@ -233,7 +233,8 @@ pub(super) fn remove(stand_ins: &[StandIn]) {
     }
 }
 
-/// Whoever waits for the command's output must not wait for the keeper.
+/// Moves the keeper out of the command's session and away from its standard streams, so that readers of the
+/// command's output do not wait for the keeper.
 fn leave_group() -> io::Result<()> {
     let nothing = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
     dup2_stdin(nothing.as_fd())?;
@@ -243,7 +244,7 @@ fn leave_group() -> io::Result<()> {
     Ok(())
 }
 
-/// Whether there is something at a path, be it a link that leads nowhere.
+/// True if a file is at a path, even if it is a link that leads nowhere.
 pub(super) fn exists(path: &Path) -> bool {
     statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).is_ok()
 }

@@ -15,9 +15,9 @@ use rustix::{
     thread::{UnshareFlags, unshare_unsafe},
 };
 
-/// Which process a fork returned to.
+/// The process that a fork returned to.
 pub(super) enum Forked {
-    /// The new one.
+    /// The new process, the child.
     Child,
     /// The old one, with the number of the new one.
     Parent(Pid),
@@ -61,7 +61,7 @@ pub(super) fn unshare(flags: UnshareFlags) -> io::Result<()> {
 
 /// Attributes of a mount, for [`set_mount`].
 pub(super) mod mount_attributes {
-    /// Nothing below can be changed.
+    /// Makes the whole mount read-only.
     pub(in crate::linux) const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY;
     /// Programs do not gain rights.
     pub(in crate::linux) const NO_SETUID: u64 = libc::MOUNT_ATTR_NOSUID;

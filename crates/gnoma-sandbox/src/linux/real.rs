@@ -16,8 +16,8 @@ use rustix::{
 
 use super::stamps::Stamps;
 
-/// What has been resolved so far. Holds for the moment in which a command is prepared; whoever keeps
-/// it longer asks [`still_true`](Self::still_true).
+/// The paths that have been resolved so far. They hold for the moment in which a command is prepared; to keep them
+/// longer, call [`still_true`](Self::still_true).
 #[derive(Debug, Default)]
 pub(super) struct RealPaths {
     /// By the path as it was asked for, whose bytes are compared faster than its parts.
@@ -39,8 +39,8 @@ impl RealPaths {
         real
     }
 
-    /// What is still known after a while in which no mount has changed: everything but what leads
-    /// through links, or nothing.
+    /// Returns the paths that are still known after a while in which no mount has changed: all except those that
+    /// lead through links, or none at all.
     pub(super) fn still_true(mut self) -> Self {
         if !self.folders.hold() {
             return Self::default();

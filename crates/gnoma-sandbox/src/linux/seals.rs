@@ -34,12 +34,12 @@ use super::{
 };
 use crate::policy::Policy;
 
-/// Where the kernel hands out file systems in user space.
+/// The device through which the kernel offers file systems in user space.
 const DEVICE: &str = "/dev/fuse";
 /// Most files that are reported of one command.
 const MAX_REPORTED: usize = 1_000;
 
-/// How sealed files are kept from being opened.
+/// The mechanism that keeps sealed files from being opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SealKind {
     /// By a file system that reports who tries.
@@ -58,7 +58,7 @@ impl SealKind {
     }
 }
 
-/// Whether the sandbox can report here which sealed files a command tries to open.
+/// True if the sandbox can report here which sealed files a command tries to open.
 pub(crate) fn reports_tried_files() -> bool {
     open(DEVICE, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).is_ok()
 }
@@ -120,7 +120,7 @@ fn mount(device: &OwnedFd) -> Result<OwnedFd, Errno> {
     fsmount(&kind, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
 }
 
-/// Where the process that serves writes which files were tried, and where that is read.
+/// Makes the pipe for the numbers of tried files, and returns its reading and writing ends.
 pub(super) fn report_pipe() -> Result<(OwnedFd, OwnedFd), Fault> {
     // The one who serves must never wait.
     pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).step(|| "make a pipe".to_owned())

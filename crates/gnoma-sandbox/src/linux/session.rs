@@ -24,7 +24,7 @@ use super::{
     raw,
 };
 
-/// What the holder writes once the namespaces stand.
+/// The line that the holder writes once the namespaces stand.
 pub(crate) const READY: &[u8] = b"ready\n";
 
 /// Makes the namespaces, says so, and keeps them until its input is closed.
@@ -63,7 +63,7 @@ pub(super) fn raise_loopback() -> Result<(), Fault> {
     raw::raise_loopback(socket.as_fd()).step(|| "turn on the loopback".to_owned())
 }
 
-/// Which users and groups exist inside, each under its own number.
+/// The users and groups that exist inside, each under its own number.
 struct Maps {
     users: String,
     groups: String,

@@ -48,7 +48,7 @@ use super::{
 };
 use crate::{exit::NOT_BUILT, plan::LaunchPlan, policy::Policy};
 
-/// Does not wait.
+/// A timeout that does not wait.
 const NO_TIME: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 /// The lowest number of a file that is no standard stream.
 const FIRST_FREE: i32 = 3;
@@ -154,7 +154,7 @@ fn run(
     }
 }
 
-/// What stands before the command is known.
+/// The parts of the sandbox that are built before the command is known.
 struct Ready {
     plan: LaunchPlan,
     launch: Launch,
@@ -164,7 +164,7 @@ struct Ready {
     watch: Pid,
     orders: OwnedFd,
     report: OwnedFd,
-    /// Where it is told which sealed files the command tried to open.
+    /// The descriptor for the sealed files that the command tried to open.
     tried: OwnedFd,
     lifeline: Lifeline,
 }
@@ -191,7 +191,7 @@ impl Ready {
         Ok(Self { plan, launch, footing, named, watch, orders, report, tried, lifeline })
     }
 
-    /// Whether this is what the plan asks for.
+    /// True if these parts are the ones that the plan asks for.
     fn fits(&self, plan: &LaunchPlan, launch: &Launch) -> bool {
         let (then, now) = (&self.launch.paths, &launch.paths);
         plan.session == self.plan.session
@@ -268,13 +268,13 @@ impl MountSources {
     }
 }
 
-/// What the processes inside are started with.
+/// The settings and descriptors with which the processes inside are started.
 struct Inner<'a> {
     launch: Launch,
     signals: &'a OwnedFd,
     orders: OwnedFd,
     report: OwnedFd,
-    /// Where it is told which sealed files were tried.
+    /// The descriptor for the sealed files that were tried.
     teller: OwnedFd,
     /// Landlock's rules can be made before the command is known.
     rules_may_hold: bool,

@@ -40,12 +40,13 @@ impl Stamps {
         }
     }
 
-    /// Whether it can be told at all that a folder is as it was; not where one has just changed.
+    /// True if later changes of the folders can be detected at all; this is not so for a folder that has just
+    /// changed.
     pub(super) fn are_settled(&self) -> bool {
         self.0.values().all(Option::is_some)
     }
 
-    /// Whether every folder is for certain as it was.
+    /// True if every folder is certainly unchanged.
     pub(super) fn hold(&self) -> bool {
         self.0.iter().all(|(folder, stamp)| stamp.is_some() && Stamp::of(folder) == *stamp)
     }
@@ -61,7 +62,7 @@ impl Stamp {
         })
     }
 
-    /// Whether a change from now on gives another stamp.
+    /// True if a change from now on gives another stamp.
     fn is_settled(&self, now: SystemTime) -> bool {
         let (seconds, nanoseconds) = self.changed;
         let step = if nanoseconds == 0 { COARSE_STEP } else { FINE_STEP };

@@ -17,18 +17,18 @@ const NO_NAMESPACE: u8 = 1;
 /// The namespace was made, but mounts in it cannot be changed.
 const NO_MOUNTS: u8 = 2;
 
-/// Why namespaces cannot be used.
+/// The reason why namespaces cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
     /// They cannot be made.
     Namespaces,
     /// They can be made and are of no use.
     Mounts,
-    /// It could not be found out.
+    /// The trial itself failed, so the answer is unknown.
     Trial,
 }
 
-/// Whether namespaces can be made and used.
+/// Checks that namespaces can be made and used.
 pub(crate) fn namespaces() -> Result<(), Refusal> {
     // The child only makes system calls: this may be called in a process with many threads.
     let trial = raw::fork_for(|| {
@@ -56,7 +56,7 @@ pub(crate) fn landlock() -> Option<u32> {
     raw::landlock_version().ok()
 }
 
-/// Whether system calls can be filtered: the kernel lists what a filter may answer.
+/// True if system calls can be filtered: the kernel lists what a filter may answer.
 pub(crate) fn filters() -> bool {
     let actions = fs::read_to_string("/proc/sys/kernel/seccomp/actions_avail");
     actions

@@ -34,22 +34,23 @@ use super::{
 /// A signal that reaches the launcher and this process, as one to their group does, is passed on
 /// once.
 const SAME_SIGNAL: Duration = Duration::from_millis(100);
-/// How long to wait before looking again for a file that is being replaced.
+/// The wait before the next look for a file that is being replaced.
 const LOOK_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
-/// How often it is looked for.
+/// The number of looks for such a file.
 const LOOKS: u32 = 50;
-/// How often what is left is looked for when it must go; each time one generation ends.
+/// The number of times that leftover processes are searched for when they must end; each time one generation of
+/// them ends.
 const MAX_ROUNDS: usize = 10_000;
-/// How a command ended.
+/// The end of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CommandEnd {
-    /// By itself.
+    /// The command ended by itself, with this exit code.
     Code(u8),
-    /// By a signal.
+    /// The command was ended by this signal.
     Signal(u8),
 }
 
-/// What is added to the number of a signal in an exit code.
+/// The number that is added to the number of a signal in an exit code.
 const SIGNAL_BASE: u8 = 128;
 
 impl CommandEnd {
@@ -65,14 +66,14 @@ impl CommandEnd {
     }
 }
 
-/// What the launcher is told when the command ends.
+/// The message to the launcher when the command ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Report {
-    /// How it ended.
+    /// The end of the command.
     pub(super) ending: CommandEnd,
-    /// Nothing is left in the background.
+    /// True if no process is left in the background.
     pub(super) is_all: bool,
-    /// It tried to reach a server that is not in its network namespace.
+    /// True if the command tried to reach a server that is not in its network namespace.
     pub(super) missed_server: bool,
 }
 
@@ -106,7 +107,7 @@ impl Report {
     }
 }
 
-/// What protects paths while the command runs.
+/// The mechanism that protects paths while the command runs.
 #[derive(Debug)]
 pub(super) enum Guard<'a> {
     /// Mounts, to be renewed when somebody outside replaces a file and with it the mount.
@@ -124,17 +125,17 @@ pub(super) struct ProcessWatch<'a> {
     pub(super) launcher: &'a OwnedFd,
     /// Signals, read instead of received.
     pub(super) signals: &'a OwnedFd,
-    /// Where the report goes.
+    /// The descriptor to which the report is written.
     pub(super) report: &'a OwnedFd,
-    /// What protects.
+    /// The mechanism that protects paths.
     pub(super) guard: Guard<'a>,
-    /// The command.
+    /// The process of the command.
     pub(super) command: Pid,
     /// Processes of ours that end with the command at the latest, and that it has nothing to do with.
     pub(super) helpers: Vec<Pid>,
 }
 
-/// What happened since the last look.
+/// The events since the last look.
 struct WatchEvents {
     must_end: bool,
     mounts_changed: bool,
@@ -239,7 +240,7 @@ impl ProcessWatch<'_> {
         }
     }
 
-    /// Where there is no namespace to die with us.
+    /// Ends all processes, also where no namespace ends them with this process.
     fn end_all(&self) {
         if matches!(self.guard, Guard::Mounts(_)) {
             everybody(Signal::KILL);
@@ -280,7 +281,7 @@ fn everybody(signal: Signal) {
 }
 
 struct Collected {
-    /// How the command ended, if it did just now.
+    /// The end of the command, if it ended just now.
     ending: Option<CommandEnd>,
     /// No child is left.
     is_all: bool,

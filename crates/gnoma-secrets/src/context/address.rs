@@ -73,7 +73,7 @@ pub fn basic_password(credentials: &str) -> Option<String> {
     (!text.chars().any(char::is_control)).then(|| password.to_owned())
 }
 
-/// `https://TOKEN@host`.
+/// Finds the token in `https://TOKEN@host`.
 fn token_as_user(text: &[u8], from: usize) -> Option<Range<usize>> {
     let end = end_at(text, from, MAX_VALUE_BYTES, |byte| !is_user_byte(byte));
     let user = text.get(from..end)?;
@@ -85,7 +85,7 @@ fn is_user_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~%+".contains(&byte)
 }
 
-/// `user:password@host:80` and `user:password@tcp(host)/name`.
+/// Finds the password in `user:password@host:80` and `user:password@tcp(host)/name`.
 fn password_before_host(text: &[u8]) -> Option<Range<usize>> {
     let at = memchr::memrchr(b'@', text)?;
     let host = text.get(at + 1..)?;

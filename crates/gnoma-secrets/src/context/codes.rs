@@ -83,14 +83,14 @@ fn codes(text: &[u8], hit: Range<usize>, found: SpanSink) {
         .for_each(|code| found(code.clone()));
 }
 
-/// Whether only signs follow on the line.
+/// True if the rest of the line has no letters or digits.
 fn ends_line(text: &[u8], at: usize) -> bool {
     let rest = text.get(at..).unwrap_or_default();
     let line = rest.split(|byte| *byte == b'\n').next().unwrap_or_default();
     !line.iter().any(u8::is_ascii_alphanumeric)
 }
 
-/// Whether it can be the number of a commit, whole or cut: small hexadecimal digits.
+/// True if it can be the number of a commit, whole or cut: small hexadecimal digits.
 fn is_commit(code: &[u8]) -> bool {
     const MIN_CUT_DIGITS: usize = 7;
     code.len() >= MIN_CUT_DIGITS
@@ -98,7 +98,7 @@ fn is_commit(code: &[u8]) -> bool {
         && code.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f'))
 }
 
-/// Whether it has the length of a whole number of a commit or of a hash.
+/// True if it has the length of a whole commit number or hash.
 fn is_whole_commit(code: &[u8]) -> bool {
     is_commit(code) && matches!(code.len(), 32 | 40 | 64)
 }
@@ -169,7 +169,7 @@ fn code_at(text: &[u8], at: usize) -> Option<Range<usize>> {
     (end <= MAX_CODE_BYTES).then_some(at..at + end)
 }
 
-/// Whether a code needs no others beside it: groups of one size with a digit, or letters and digits mixed.
+/// True if a code needs no others beside it to count: groups of one size with a digit, or letters and digits mixed.
 fn stands_alone(code: &[u8]) -> bool {
     let mut groups = code.split(|byte| matches!(byte, b'-' | b' '));
     let size = groups.next().map_or(0, <[u8]>::len);

@@ -40,7 +40,7 @@ pub(super) const PASSWORD_OPTION: SecretContext = SecretContext {
     find: password_option,
 };
 
-/// How an option holds its password.
+/// The way in which an option holds its password.
 #[derive(Clone, Copy)]
 enum PasswordForm {
     /// In the next word: `-p X`.
@@ -89,7 +89,7 @@ const OPTIONS: &[(&str, &str, PasswordForm)] = &[
 const LONG_OPTIONS: [&[u8]; 4] = [b"-password", b"-port", b"-prompt", b"-protocol"];
 /// Arguments of one command that are looked at.
 const MAX_ARGUMENTS: usize = 64;
-/// Longest argument.
+/// The length of the longest argument, in bytes.
 const MAX_ARGUMENT_BYTES: usize = 1024;
 
 fn password_option(text: &[u8], hit: Range<usize>, found: SpanSink) {
@@ -126,7 +126,7 @@ fn password_option(text: &[u8], hit: Range<usize>, found: SpanSink) {
     }
 }
 
-/// What stands between quotes right behind an option that holds its password: `-p'X'`.
+/// Returns the text between quotes right behind an option that holds its password: `-p'X'`.
 fn attached_quote(text: &[u8], program: &[u8], word: &Range<usize>) -> Option<Range<usize>> {
     let option = text.get(word.clone())?;
     let holds_password = OPTIONS.iter().any(|(name, known, form)| {
@@ -139,7 +139,8 @@ fn attached_quote(text: &[u8], program: &[u8], word: &Range<usize>) -> Option<Ra
     (holds_password && text.get(quoted.end) == Some(quote)).then_some(quoted)
 }
 
-/// What the word promises about the next one; a password in the word itself is taken at once.
+/// Returns the form of the password that the word announces for the next word. A password in the word itself is
+/// reported at once.
 fn open_option(
     program: &[u8],
     word: &[u8],

@@ -35,7 +35,7 @@ pub(super) const CONNECTION_STRING: SecretContext = SecretContext {
 
 /// Words of one netrc entry, at most.
 const MAX_NETRC_WORDS: usize = 10;
-/// What stands before values in netrc.
+/// The words in front of values in netrc.
 const NETRC_KEYS: &[&[u8]] = &[b"login", b"password", b"account", b"port"];
 /// Longest value in these files.
 const MAX_VALUE_BYTES: usize = 4096;
@@ -47,7 +47,7 @@ const PGPASS_FIELDS: usize = 5;
 const MAX_PASSWORD_BYTES: usize = 512;
 /// Shortest base64 of `user:password` that is believed.
 const MIN_AUTH_BYTES: usize = 12;
-/// How far from its password another part of a connection string stands.
+/// The greatest distance between the password and another part of a connection string, in bytes.
 const CONNECTION_REACH: usize = 300;
 /// Parts on each side of a password that are looked at.
 const MAX_PARTS: usize = 32;
@@ -137,7 +137,7 @@ fn connection_string(text: &[u8], hit: Range<usize>, found: SpanSink) {
     }
 }
 
-/// Whether another part of a connection string stands in the text.
+/// True if the text has another part of a connection string.
 fn has_part(text: &[u8]) -> bool {
     let ends_with = |head: &[u8], part: &str| {
         let tail = head.len().checked_sub(part.len()).and_then(|from| head.get(from..));

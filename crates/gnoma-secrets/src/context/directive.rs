@@ -27,7 +27,7 @@ pub(super) const DIRECTIVE: SecretContext = SecretContext {
 const MAX_LINE_BYTES: usize = 512;
 /// Shortest password that its place alone gives away.
 const MIN_BYTES: usize = 5;
-/// What may stand before the word: marks of a difference between files, and a service's command.
+/// The texts that may stand before the word: marks of a difference between files, and a service's command.
 const BEFORE: [&[u8]; 4] = [b"", b"+", b"-", b"config set"];
 /// Ends of names of variables that hold a password.
 const NAMES: [&[u8]; 5] = [b"pass", b"passwd", b"password", b"passphrase", b"pwd"];
@@ -68,7 +68,7 @@ fn value_at(text: &[u8], from: usize) -> Range<usize> {
     }
 }
 
-/// Nothing follows on the line: `requirepass sets …` is a sentence.
+/// True if no text follows on the line: `requirepass sets …` is a sentence.
 fn ends_line(text: &[u8], end: usize) -> bool {
     let end = end + usize::from(matches!(text.get(end), Some(b'"' | b'\'')));
     let end = skip_blanks(text, end);

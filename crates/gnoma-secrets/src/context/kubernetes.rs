@@ -17,13 +17,13 @@ pub(super) const SECRET_DATA: SecretContext = SecretContext {
     find: secret_data,
 };
 
-/// How far from `kind` the data of an object is looked for.
+/// The greatest distance from `kind` at which the data of an object is looked for, in bytes.
 const MAX_OBJECT_BYTES: usize = 16 << 10;
 /// Values of one object that are looked at.
 const MAX_VALUES: usize = 256;
 /// Shortest value: base64 of four characters.
 const MIN_VALUE_BYTES: usize = 8;
-/// How base64 of `-----BEGIN CERTIFICATE` and `-----BEGIN PUBLIC` begins.
+/// The beginnings of the base64 of `-----BEGIN CERTIFICATE` and `-----BEGIN PUBLIC`.
 const PUBLIC_STARTS: &[&[u8]] = &[b"LS0tLS1CRUdJTiBDRV", b"LS0tLS1CRUdJTiBQVU"];
 
 fn secret_data(text: &[u8], hit: Range<usize>, found: SpanSink) {

@@ -56,7 +56,7 @@ const MIN_BYTES: usize = 5;
 /// Words of `net use` that are looked at.
 const MAX_WORDS: usize = 8;
 
-/// `ConvertTo-SecureString "X" -AsPlainText`.
+/// Finds the password in `ConvertTo-SecureString "X" -AsPlainText`.
 fn secure_string(text: &[u8], hit: Range<usize>, found: SpanSink) {
     let option = b"-string ";
     let rest = text.get(hit.end..).unwrap_or_default();
@@ -67,7 +67,7 @@ fn secure_string(text: &[u8], hit: Range<usize>, found: SpanSink) {
     take(text, word, is_quoted, found);
 }
 
-/// `user/password@host`.
+/// Finds the password in `user/password@host`.
 fn login(text: &[u8], hit: Range<usize>, found: SpanSink) {
     let word = word_at(text, hit.end, MAX_BYTES);
     let Some(value) = text.get(word.clone()) else { return };

@@ -33,7 +33,7 @@ pub(super) const PRIVATE_KEY_BODY: SecretContext = SecretContext {
     find: private_key_body,
 };
 
-/// What the keywords of a body are in the case that counts, with the bytes before them.
+/// The keywords of a body in the letter case that counts, with the number of bytes before each.
 const BODY_STARTS: [(&[u8], usize); 4] = [
     (b"IBAAKCAQEA", LENGTH_FIELD_BYTES),
     (b"IBAAKCAgEA", LENGTH_FIELD_BYTES),
@@ -47,11 +47,12 @@ const MIN_BARE_RUN_BYTES: usize = 60;
 
 /// Longest line that opens a block, after `BEGIN`.
 const MAX_LABEL_BYTES: usize = 64;
-/// Longest block.
+/// The length of the longest block, in bytes.
 const MAX_BLOCK_BYTES: usize = 64 << 10;
 /// A body holds a run of base64 of at least this length; the frame alone is no secret.
 const MIN_RUN_BYTES: usize = 16;
-/// What one line may hold besides base64: indentation, quotes, a line number, a comment sign.
+/// The number of bytes that one line may hold in addition to base64: indentation, quotes, a line number, a comment
+/// sign.
 const MAX_NOISE_BYTES: usize = 24;
 
 fn private_key(text: &[u8], hit: Range<usize>, found: SpanSink) {
@@ -104,7 +105,7 @@ fn private_key_body(text: &[u8], hit: Range<usize>, found: SpanSink) {
     }
 }
 
-/// Where the lines begin that look like the body of a key and end at `close`.
+/// Returns the start of the lines that look like the body of a key and end at `close`.
 fn body_before(text: &[u8], close: usize) -> usize {
     let line_start = |end: usize| {
         let before = text.get(..end).unwrap_or_default();
@@ -128,7 +129,8 @@ fn start_of_dashes(text: &[u8], at: usize) -> usize {
     at - before.iter().rev().take_while(|&&byte| byte == b'-').count()
 }
 
-/// Where the body ends and where the block ends: with its last line, or where the key was cut off.
+/// Returns the end of the body and the end of the block: at its last line, or at the point where the key was cut
+/// off.
 fn end_of_block(text: &[u8], body: usize) -> (usize, usize) {
     let cut = cut_off(text, body);
     let reach = text.len().min(cut + MAX_NOISE_BYTES + MAX_LABEL_BYTES);
@@ -142,7 +144,7 @@ fn end_of_block(text: &[u8], body: usize) -> (usize, usize) {
     (body + close, end)
 }
 
-/// Where the text stops looking like the body of a key.
+/// Returns the offset at which the text stops looking like the body of a key.
 fn cut_off(text: &[u8], body: usize) -> usize {
     let limit = text.len().min(body + MAX_BLOCK_BYTES);
     let rest = text.get(body..limit).unwrap_or_default();

@@ -19,7 +19,7 @@ pub(super) const SEED_WORDS: SecretContext = SecretContext {
 /// Longest line, and most lines of one key.
 const MAX_LINE_BYTES: usize = 128;
 const MAX_LINES: usize = 64;
-/// How many words a wallet has, and how long they are.
+/// The numbers of words that a wallet's phrase can have, and the lengths of these words.
 const WORD_COUNTS: [usize; 5] = [12, 15, 18, 21, 24];
 const WORD_BYTES: std::ops::RangeInclusive<usize> = 3..=8;
 /// Words of sentences that no list for wallets has.

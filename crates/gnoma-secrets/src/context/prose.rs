@@ -84,15 +84,15 @@ const MIN_BOUND_BYTES: usize = 7;
 const MIN_UNBOUND_BYTES: usize = 8;
 /// Words between the name and the value.
 const BINDING: [&[u8]; 6] = [b"is ", b"was ", b"ist ", b"to ", b"= ", b": "];
-/// How far from its name a value is bound, the words that bind it there, and the signs that do where a
-/// language has a word of its own: behind `password` they are the business of `generic`.
+/// The greatest distance from its name at which a value is bound, the words that bind it there, and the signs that
+/// do so where a language has a word of its own. Behind `password` the signs are handled by `generic`.
 const BINDING_REACH: usize = 64;
 const BINDING_WORDS: [&str; 13] = [
     " is ", " was ", " lautet ", " ist ", " est ", " es ", " é ", " è ", " jest ", " är ", " er ",
     " este ", " это ",
 ];
 const BINDING_SIGNS: [&str; 7] = [": ", " = ", "：", ":", "是", "为", "は"];
-/// What algorithms and formats begin with: `the password is sha256 of …`.
+/// The beginnings of the names of algorithms and formats: `the password is sha256 of …`.
 const KINDS: [&[u8]; 14] = [
     b"base", b"sha", b"md", b"utf", b"bcrypt", b"argon", b"pbkdf", b"aes", b"rsa", b"hmac",
     b"oauth", b"scrypt", b"x509", b"rot",
@@ -153,8 +153,8 @@ fn bound_later(text: &[u8], hit: Range<usize>, signs: &[&str], found: SpanSink) 
     }
 }
 
-/// What no sentence holds for another reason: hexadecimal digits as long as keys are, or letters of both cases and
-/// digits as chance mixes them.
+/// Finds a key in a sentence that no sentence holds for another reason: hexadecimal digits as long as keys are, or
+/// letters of both cases and digits as chance mixes them.
 fn key(text: &[u8], hit: Range<usize>, found: SpanSink) {
     let end = end_at(text, hit.end, BINDING_REACH, |byte| matches!(byte, b'\n' | b'{' | b'='));
     let sentence = text.get(hit.end.saturating_sub(" is ".len())..end).unwrap_or_default();
@@ -198,7 +198,7 @@ fn trimmed(text: &[u8], value: Range<usize>) -> Range<usize> {
     value.start..end.max(value.start)
 }
 
-/// How often a letter and a digit or sign stand next to each other, by the runs of the latter.
+/// Counts how often a letter and a digit or sign stand next to each other, by the runs of the latter.
 fn mixes(word: &[u8]) -> usize {
     let has_letters = word.iter().filter(|byte| byte.is_ascii_alphabetic()).count() >= 2;
     let has_digit = word.iter().any(u8::is_ascii_digit);

@@ -10,7 +10,7 @@ pub(crate) type SpanSink<'a> = &'a mut dyn FnMut(Range<usize>);
 pub(crate) struct SecretContext {
     /// Shown like the id of a rule.
     pub(crate) id: &'static str,
-    /// What calls `find`, in lower case.
+    /// The keywords at which `find` is called, in lower case.
     pub(crate) keywords: &'static [&'static str],
     /// Looks around the keyword that stands at the range.
     pub(crate) find: fn(&[u8], Range<usize>, SpanSink),

@@ -50,8 +50,8 @@ fn ends_url(byte: u8) -> bool {
     byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b'`' | b'<' | b'>')
 }
 
-/// Where the `@` before the host stands. A password may hold `@`, and `/` or `#` by mistake; a port
-/// and a path with `@` do not make one.
+/// Returns the offset of the `@` before the host. A password may hold `@`, and `/` or `#` by mistake; a port and a
+/// path with `@` do not make one.
 fn end_of_password(url: &[u8], from: usize) -> Option<usize> {
     let rest = url.get(from..)?;
     if let Some(at) = memchr::memrchr(b'@', rest).filter(|&at| has_port(rest.get(at + 1..))) {
@@ -68,7 +68,7 @@ fn end_of_password(url: &[u8], from: usize) -> Option<usize> {
     (!is_port && host.is_ascii_alphanumeric()).then_some(from + at)
 }
 
-/// Whether the text begins with `host:port`.
+/// True if the text begins with `host:port`.
 fn has_port(text: Option<&[u8]>) -> bool {
     let text = text.unwrap_or_default();
     let host =

@@ -10,13 +10,12 @@ const STAND_INS: &[&[u8]] =
 /// Fewest bytes of a token that nothing but its place gives away.
 const MIN_TOKEN_BYTES: usize = 12;
 
-/// Whether the bytes may be a password: not a reference, a stand-in or a format.
+/// True if the bytes may be a password: they are not a reference, a stand-in or a format.
 pub(super) fn is_password(value: &[u8]) -> bool {
     is_given(value) && !is_placeholder(value)
 }
 
-/// Whether the bytes may be a password in a file that holds nothing but credentials, where `123456`
-/// is one.
+/// True if the bytes may be a password in a file that holds only credentials, where `123456` is one.
 pub(super) fn is_given(value: &[u8]) -> bool {
     let trimmed = value.strip_suffix(b"1").unwrap_or(value);
     let trimmed = trimmed.strip_suffix(b"2").unwrap_or(trimmed);
@@ -25,7 +24,8 @@ pub(super) fn is_given(value: &[u8]) -> bool {
         && !is_format(value)
 }
 
-/// Whether a password for a host is an example of a manual: a word, for a host that nobody has (RFC 2606).
+/// True if a password for a host is an example of a manual: a word, for a host name that is reserved for examples
+/// (RFC 2606).
 pub(super) fn is_example(password: &[u8], host: &[u8]) -> bool {
     let host: Vec<u8> =
         host.iter().filter(|byte| **byte != b'\\' && **byte != b'&').copied().collect();
@@ -36,7 +36,7 @@ pub(super) fn is_example(password: &[u8], host: &[u8]) -> bool {
     ends.iter().any(|end| name.ends_with(end)) && password.iter().all(u8::is_ascii_lowercase)
 }
 
-/// Whether the bytes look like a machine made them: long, letters and digits mixed.
+/// True if the bytes look like a machine made them: long, letters and digits mixed.
 pub(super) fn is_token(value: &[u8]) -> bool {
     value.len() >= MIN_TOKEN_BYTES
         && value.iter().any(u8::is_ascii_digit)

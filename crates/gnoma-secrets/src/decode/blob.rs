@@ -48,7 +48,7 @@ pub(crate) fn decode(text: &[u8], runs: &[usize]) -> Option<View> {
     (!view.is_empty()).then_some(view)
 }
 
-/// What a diff put before the line that begins at `start`: its marks are digits of base64, too.
+/// Returns the marks that a diff put before the line that begins at `start`: they are digits of base64, too.
 fn diff_mark(text: &[u8], start: usize) -> &[u8] {
     let before = text.get(..start).unwrap_or_default();
     let line = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
@@ -91,7 +91,7 @@ fn next_line(text: &[u8], end: usize, mark: &[u8]) -> Option<Range<usize>> {
     (gap > 0 && digits > 0).then_some(start..start + digits)
 }
 
-/// What stands before the lines of quotes, tables and graphs of commits.
+/// True if the byte can stand before the lines of quotes, tables and graphs of commits.
 fn is_margin(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'>' | b'<' | b'|' | b'*')
 }
@@ -102,7 +102,7 @@ fn is_mark(byte: u8) -> bool {
 
 /// A way to write bytes with few characters.
 struct Notation {
-    /// What each byte stands for, [`NONE`] for those that are no digits.
+    /// The value of each byte as a digit, [`NONE`] for bytes that are no digits.
     values: [u8; 256],
     bits: u32,
 }
@@ -187,7 +187,7 @@ impl Notation {
         }
     }
 
-    /// Whether the beginning decodes to text.
+    /// True if the beginning decodes to text.
     fn begins_with_text(&self, digits: &[u8]) -> bool {
         let mut seen = 0;
         self.decode(digits.iter().enumerate(), |byte, _| {

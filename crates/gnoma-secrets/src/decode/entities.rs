@@ -41,7 +41,7 @@ pub(crate) fn decode(text: &[u8]) -> Option<View> {
     Some(view)
 }
 
-/// Where the next reference begins, what it stands for, and where it ends.
+/// Returns the start of the next reference, the byte that it stands for, and its end.
 fn next_reference(text: &[u8], mut from: usize) -> Option<(usize, u8, usize)> {
     loop {
         let at = from + memchr(b'&', text.get(from..)?)?;

@@ -24,7 +24,7 @@ pub(crate) fn decode(text: &[u8]) -> Option<View> {
     Some(view)
 }
 
-/// Where the next `%XX` begins.
+/// Returns the offset of the next `%XX`.
 fn next_code(text: &[u8], mut from: usize) -> Option<usize> {
     loop {
         let at = from + memchr(b'%', text.get(from..)?)?;

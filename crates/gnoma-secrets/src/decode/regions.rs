@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use memchr::{memchr, memrchr};
 
-/// What is taken of a line on each side of a marker, and at most.
+/// The most bytes of a line that are decoded on each side of a marker.
 const MAX_REACH_BYTES: usize = 2048;
 
 /// The part of the line around `marker` that is decoded, bounded on long lines.

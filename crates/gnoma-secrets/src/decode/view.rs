@@ -5,15 +5,15 @@ use std::ops::Range;
 /// A run of decoded bytes with one origin.
 #[derive(Clone, Copy, Debug)]
 struct DecodedRun {
-    /// Where it begins in the view.
+    /// The start of the run in the view.
     at: usize,
-    /// Where it begins in the original.
+    /// The start of the run in the original.
     from: usize,
-    /// Where it ends in the original. Pieces as long as their origin map byte by byte.
+    /// The end of the run in the original. Pieces as long as their origin map byte by byte.
     to: usize,
 }
 
-/// Decoded text.
+/// Decoded text with the origin of its bytes.
 #[derive(Debug, Default)]
 pub(crate) struct View {
     text: Vec<u8>,
@@ -21,12 +21,12 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// The decoded bytes.
+    /// Returns the decoded bytes of the view.
     pub(crate) fn text(&self) -> &[u8] {
         &self.text
     }
 
-    /// Whether nothing was decoded.
+    /// True if no text was decoded.
     pub(crate) fn is_empty(&self) -> bool {
         self.text.is_empty()
     }

@@ -197,7 +197,7 @@ fn describe_characters(writer: &mut FeatureWriter, value: &[u8]) {
     writer.count(Feature::LongestRepeat, longest_repeat);
 }
 
-/// How many bytes there are, and their Shannon entropy in bits a byte.
+/// Returns the number of distinct bytes, and their Shannon entropy in bits a byte.
 fn diversity(counts: &[u8; 256], total: f32) -> (usize, f32) {
     let (mut distinct, mut entropy) = (0, 0.0);
     for count in counts.iter().filter(|count| **count > 0) {

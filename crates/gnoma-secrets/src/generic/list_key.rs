@@ -7,7 +7,7 @@ use super::place::NamedValue;
 
 /// Longest such key: a nanoid has 21 letters, a number of a row may have some more.
 const MAX_KEY_BYTES: usize = 26;
-/// How far the element or the object that the key stands in is looked at, on each side.
+/// The number of bytes that are looked at on each side of the key, in the element or object that it stands in.
 const REACH: usize = 200;
 /// Attributes of elements that hold such keys, with or without the element around them.
 const DATA_NAMES: [&[u8]; 4] = [b"data-key", b"data-row-key", b"data-item-key", b"data-node-key"];
@@ -27,7 +27,7 @@ const SIBLINGS: [&[u8]; 12] = [
     b"disabled",
 ];
 
-/// Whether the value is the key of an entry, by its name and by what stands around it.
+/// True if the value is the key of an entry, by its name and by the text around it.
 pub(super) fn is_list_key(text: &[u8], place: &NamedValue) -> bool {
     let Some(name) = text.get(place.name.clone()) else { return false };
     let is_short = place.value.len() <= MAX_KEY_BYTES;
@@ -48,7 +48,7 @@ pub(super) fn is_list_key(text: &[u8], place: &NamedValue) -> bool {
     is_attribute(before) || has_sibling(near, behind)
 }
 
-/// Whether a tag is open at the end of `before`: `<Row `, `<li class="x" `.
+/// True if a tag is open at the end of `before`: `<Row `, `<li class="x" `.
 pub(super) fn is_attribute(before: &[u8]) -> bool {
     let before = before.get(before.len().saturating_sub(REACH)..).unwrap_or_default();
     let Some(open) = memchr::memrchr2(b'<', b'>', before) else { return false };
@@ -58,7 +58,7 @@ pub(super) fn is_attribute(before: &[u8]) -> bool {
     is_open && tag.first().is_some_and(u8::is_ascii_alphabetic) && !tag.starts_with(b"add ")
 }
 
-/// Whether a name of something shown stands in the same braces.
+/// True if the name of something that is shown stands in the same braces.
 fn has_sibling(before: &[u8], behind: &[u8]) -> bool {
     let before = memchr::memrchr(b'{', before).map_or(before, |at| before.get(at..).unwrap_or(b""));
     let behind = memchr::memchr(b'}', behind).map_or(behind, |at| behind.get(..at).unwrap_or(b""));

@@ -15,7 +15,7 @@ use super::place::{NamedValue, Operator};
 
 static MODEL: OnceLock<TreeModel> = OnceLock::new();
 
-/// Whether the trees hold the place for a secret.
+/// True if the trees classify the place as a secret.
 pub(crate) fn is_secret(description: &Description, place: &NamedValue) -> bool {
     let model = MODEL.get_or_init(|| TreeModel::parse(&unpack(packed!("assignment.txt"))));
     let needed = match (place.by_form, place.operator) {
@@ -26,7 +26,7 @@ pub(crate) fn is_secret(description: &Description, place: &NamedValue) -> bool {
     model.weigh(description) >= needed
 }
 
-/// What the trees say in sum, for training and for tests.
+/// The decision trees and the sums that they must reach.
 #[derive(Debug, PartialEq)]
 struct TreeModel {
     named: f32,

@@ -78,7 +78,7 @@ pub(crate) const STEMS: &[&str] = &[
     "webhook",
 ];
 
-/// What one word of a name says about the value.
+/// The meaning of one word of a name for its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sense {
     Password,
@@ -363,7 +363,7 @@ fn is_public(name: &[u8]) -> bool {
     })
 }
 
-/// Where the word that ends at `end` starts: after a sign, or at a hump of `camelCase`.
+/// Returns the start of the word that ends at `end`: after a sign, or at a hump of `camelCase`.
 fn word_start(name: &[u8], end: usize) -> usize {
     let mut start = end;
     while let Some(&byte) = start.checked_sub(1).and_then(|at| name.get(at)) {

@@ -37,32 +37,32 @@ pub(crate) struct NamedValue {
     pub(crate) is_setting: bool,
     /// Found by its form, not by a key word.
     pub(crate) by_form: bool,
-    /// What to report.
+    /// The rule to report.
     pub(crate) rule: &'static str,
 }
 
-/// What binds a value to a name.
+/// The sign or text that binds a value to a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operator {
     /// `=`, `:=`, `?=`, `||=`
     Assign,
-    /// `:`
+    /// A colon after the name: `:`.
     Colon,
-    /// `=>`, `->`
+    /// An arrow after the name: `=>`, `->`.
     Arrow,
-    /// `==`, `!=`, `===`
+    /// A comparison with the value: `==`, `!=`, `===`.
     Compare,
     /// `,` after a quoted name
     Comma,
-    /// `name("value")`
+    /// A call with the value as an argument: `name("value")`.
     Call,
-    /// `<name>value`
+    /// An element with the value as its content: `<name>value`.
     Element,
     /// `is`, `was`, ` - `, `|`
     Prose,
     /// blanks alone, before a quote
     Blank,
-    /// nothing recognised
+    /// No recognised operator before the value.
     None,
 }
 
@@ -258,7 +258,7 @@ fn read_value(cursor: &mut Cursor, operator: Operator) -> Option<Value> {
         .then_some((value, quote, end))
 }
 
-/// Whether the bytes can be a secret at all: no call or index, no sentence or foreign text, no public key or
+/// True if the bytes can be a secret at all: no call or index, no sentence or foreign text, no public key or
 /// password hash, no key block or web token, which have rules of their own.
 fn is_literal(cursor: &Cursor, value: &Range<usize>, quote: Option<u8>) -> bool {
     let bytes = cursor.slice(value);
@@ -271,7 +271,7 @@ fn is_literal(cursor: &Cursor, value: &Range<usize>, quote: Option<u8>) -> bool 
     !(is_foreign || is_sentence || is_expression || has_own_rule(bytes))
 }
 
-/// Whether the bytes are a public key, a password hash, a key block or a web token.
+/// True if the bytes are a public key, a password hash, a key block or a web token.
 pub(super) fn has_own_rule(bytes: &[u8]) -> bool {
     let openings = [&b"eyJ"[..], b"-----BEGIN", b"ssh-", b"ecdsa-sha2-"];
     openings.iter().any(|opening| bytes.starts_with(opening)) || is_password_hash(bytes)

@@ -110,7 +110,7 @@ const PUBLISHED: [&[u8]; 20] = [
     b"dGhlIHNhbXBsZSBub25jZQ==",
 ];
 
-/// What keys begin with that pages show to everybody.
+/// The beginnings of keys that pages show to everybody.
 const PUBLIC: [&[u8]; 12] = [
     b"sha256//",
     b"sha256-",
@@ -126,12 +126,12 @@ const PUBLIC: [&[u8]; 12] = [
     b"$ANSIBLE_VAULT",
 ];
 
-/// Whether `value` is made for everybody to read, unless its name says `secret` or `password`.
+/// True if `value` is made for everybody to read, unless its name says `secret` or `password`.
 pub(crate) fn is_public(value: &[u8], rule: &str) -> bool {
     !matches!(rule, "secret" | "password") && PUBLIC.iter().any(|start| value.starts_with(start))
 }
 
-/// Whether `value` only stands for a secret: a template, a reference to one, filler, or a well-known example.
+/// True if `value` only stands for a secret: a template, a reference to one, filler, or a well-known example.
 pub(crate) fn is_placeholder(value: &[u8]) -> bool {
     let value = value.get(..MAX_EXAMINED_BYTES).unwrap_or(value);
     let value = value.trim_ascii();

@@ -12,7 +12,7 @@ use crate::keywords::{self, MIN_RUN_BYTES};
 const MAX_RUN_BYTES: usize = 200;
 /// `=` at the end of base64.
 const MAX_PADDING: usize = 2;
-/// How far before its key a record of DKIM begins.
+/// The greatest distance from its key at which a record of DKIM begins, in bytes.
 const MAX_DKIM_BYTES: usize = 512;
 /// Between name and run.
 const MAX_NAME_BYTES: usize = 48;
@@ -26,7 +26,7 @@ pub(crate) fn each(text: &[u8], runs: &[usize], take: &mut dyn FnMut(&NamedValue
     }
 }
 
-/// Where the run that starts at `start` ends, padding included.
+/// Returns the end of the run that starts at `start`, padding included.
 fn run_end(text: &[u8], start: usize) -> usize {
     let end = keywords::run_end(text, start);
     let rest = text.get(end..).unwrap_or_default();
@@ -69,8 +69,8 @@ fn may_be_random(run: &[u8]) -> bool {
     digits >= 2 && lower + upper >= 3 && signs * 6 <= run.len() && changes * 8 >= run.len()
 }
 
-/// What matters of a character to tell hexadecimal digits, words and chance apart; the order is that of
-/// the counts in [`may_be_random`].
+/// The kind of a character, to tell hexadecimal digits, words and chance apart; the order is that of the counts in
+/// [`may_be_random`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum RunKind {
     Digit,

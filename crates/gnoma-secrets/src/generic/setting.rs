@@ -49,7 +49,7 @@ pub(super) fn value(text: &[u8], name: &Range<usize>) -> Option<(Range<usize>, O
     is_one.then_some((start..end, operator))
 }
 
-/// `<password>X</password>`, `<ns:dbPassword>X</ns:dbPassword>`.
+/// Finds the password in an element: `<password>X</password>`, `<ns:dbPassword>X</ns:dbPassword>`.
 fn element(text: &[u8], name: &Range<usize>) -> Option<Range<usize>> {
     let start = name.end + 1;
     let tag =
@@ -64,7 +64,7 @@ fn element(text: &[u8], name: &Range<usize>) -> Option<Range<usize>> {
     is_one.then_some(start..cursor.at)
 }
 
-/// Whether a line ends here, or goes on with a comment.
+/// True if a line ends here, or continues with a comment.
 fn ends_setting(cursor: &Cursor) -> bool {
     let mut ahead = *cursor;
     let blanks = ahead.skip(MAX_BLANKS, is_blank);
@@ -75,7 +75,8 @@ fn ends_setting(cursor: &Cursor) -> bool {
     }
 }
 
-/// Where the value ends: `password=X&user=Y`, `pwd=X;Encrypt=true`, `password=X,host=Y` go on with a next pair.
+/// Returns the length of the value: `password=X&user=Y`, `pwd=X;Encrypt=true`, `password=X,host=Y` continue with a
+/// next pair.
 fn before_next_pair(value: &[u8]) -> usize {
     let begins_pair = |at: &usize| {
         let is_sign = matches!(value.get(*at), Some(b'&' | b';' | b','));
@@ -89,7 +90,7 @@ fn before_next_pair(value: &[u8]) -> usize {
     end - usize::from(matches!(body.last(), Some(b',' | b';')))
 }
 
-/// Whether a line sets the name: nothing stands before it but a section, a word that sets, or words of a log.
+/// True if a line sets the name: only a section, a word that sets, or words of a log stand before it.
 fn begins_setting(text: &[u8], name: &Range<usize>) -> bool {
     let start = back(text, name.start, MAX_PREFIX_BYTES, |byte| byte != b'\n');
     let before = text.get(start..name.start).unwrap_or_default();
@@ -104,7 +105,7 @@ fn begins_setting(text: &[u8], name: &Range<usize>) -> bool {
     is_section && words.iter().all(is_word)
 }
 
-/// Whether the characters alone say that it is a password: all four kinds, and between them a sign that joins no
+/// True if the characters alone show that it is a password: all four kinds, and between them a sign that joins no
 /// words and no names.
 pub(super) fn is_strong(value: &[u8]) -> bool {
     let count = |kind: fn(&u8) -> bool| value.iter().filter(|byte| kind(byte)).count();

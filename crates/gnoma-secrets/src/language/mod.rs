@@ -37,10 +37,10 @@ const WORD_BITS: f32 = 1.5;
 
 static VOCABULARY: OnceLock<Vocabulary> = OnceLock::new();
 
-/// What measuring found.
+/// The result of measuring a text against the vocabulary.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Reading {
-    /// Bytes looked at.
+    /// The number of bytes that were looked at.
     pub(crate) bytes: usize,
     /// Groups, digits and signs.
     pub(crate) tokens: usize,
@@ -136,7 +136,7 @@ fn word_length(text: &[u8]) -> usize {
 /// Letter groups with their ranks, by open addressing.
 struct Vocabulary {
     slots: Vec<Slot>,
-    /// Which three letters begin a group, as bits.
+    /// The combinations of three letters that begin a group, as bits.
     beginnings: Vec<u32>,
     /// Bits of a letter after another, by their five bits each.
     pair_bits: [f32; LETTER_PAIRS],
@@ -255,7 +255,7 @@ fn follow(best: &[WordSplit], length: usize, reading: &mut Reading) {
     }
 }
 
-/// How surprising each letter is after each other one, counted over the groups.
+/// Returns the surprise of each letter after each other one, in bits, counted over the groups.
 fn pair_bits<'t>(pieces: impl Iterator<Item = &'t str>) -> [f32; LETTER_PAIRS] {
     const LETTERS: f32 = 26.0;
     let mut counts = [0.5_f32; LETTER_PAIRS];

@@ -19,7 +19,7 @@ use crate::keywords::Keyword;
 static RULES: &str = include_str!("../../data/rules.table");
 static KEYWORDS: &str = include_str!("../../data/keywords.table");
 
-/// Separates fields.
+/// The separator of fields in the tables.
 pub(super) const FIELD: char = '\t';
 /// Stands for 0 where an offset is one letter.
 pub(super) const FIRST_OFFSET: u8 = b'a';

@@ -59,7 +59,7 @@ impl CompiledRule {
         &self.rule
     }
 
-    /// Where to search.
+    /// Returns the place to search for the rule.
     pub(crate) fn place(&self) -> SearchPlace {
         self.plan.place
     }
@@ -155,7 +155,7 @@ fn check_fields(rule: &SecretRule) -> Result<(), RuleError> {
     Ok(())
 }
 
-/// Where a keyword is the prefilter, another one is only work.
+/// Compiles the rule's pattern. If a keyword is the prefilter already, another prefilter is only extra work.
 fn build_pattern(rule: &SecretRule, plan: &SearchPlan, prefilter: bool) -> Result<Regex, String> {
     let is_searched_for = matches!(plan.place, SearchPlace::Around(_));
     let needs_states = is_searched_for || plan.longest > MAX_BACKTRACKED_BYTES;
@@ -227,7 +227,7 @@ pub(crate) fn entropy(value: &[u8]) -> f64 {
         .sum()
 }
 
-/// Whether `word` stands in `text`, letters of either case being equal.
+/// True if `word` occurs in `text`, with letters of either case being equal.
 pub(crate) fn contains_ignoring_case(text: &[u8], word: &[u8]) -> bool {
     text.windows(word.len()).any(|window| window.eq_ignore_ascii_case(word))
 }

@@ -9,25 +9,25 @@ use super::{MAX_REACH, SecretRule, shape::Run};
 
 /// Deepest nesting of groups in a pattern.
 const MAX_NESTING: u32 = 64;
-/// What is searched around a keyword when a pattern has no longest match, and at most.
+/// The most bytes that are searched around a keyword when a pattern has no longest match.
 const MAX_WINDOW: usize = 512;
 /// Beginnings of a pattern that are compared with its keywords.
 const MAX_BEGINNINGS: usize = 512;
 /// A match that fills its window makes the window grow to at most this.
 pub(super) const MAX_GROWN_WINDOW: usize = 16 << 10;
 
-/// Where to search for a rule, and what has to be there.
+/// The plan that says where to search for a rule, and what has to be there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SearchPlan {
-    /// Where matches stand.
+    /// The place where matches stand.
     pub(crate) place: SearchPlace,
     /// A match ends at most this far behind its start.
     pub(crate) longest: usize,
-    /// What every match holds.
+    /// The run of characters that every match holds.
     pub(crate) run: Run,
 }
 
-/// Where a rule is searched when one of its keywords stands in the text.
+/// The place to search for a rule when one of its keywords stands in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SearchPlace {
     /// Every match begins with a keyword: nowhere else.
@@ -61,7 +61,7 @@ pub(super) fn bytes_syntax() -> syntax::Config {
     syntax::Config::new().unicode(false).utf8(false).nest_limit(MAX_NESTING)
 }
 
-/// Where matches of the rule can stand.
+/// Returns the place where matches of the rule can stand.
 fn search_place(rule: &SecretRule, pattern: &Hir) -> SearchPlace {
     let properties = pattern.properties();
     if rule.at_keyword {
@@ -80,12 +80,12 @@ fn search_place(rule: &SecretRule, pattern: &Hir) -> SearchPlace {
     SearchPlace::Around(longest.min(MAX_WINDOW).max(rule.reach.min(MAX_REACH)))
 }
 
-/// Whether `\b` takes the byte for a part of a word.
+/// True if `\b` counts the byte as a part of a word.
 pub(super) fn is_word(byte: &u8) -> bool {
     byte.is_ascii_alphanumeric() || *byte == b'_'
 }
 
-/// Whether every match of the pattern begins with one of the rule's keywords.
+/// True if every match of the pattern begins with one of the rule's keywords.
 fn begins_with_keyword(rule: &SecretRule) -> bool {
     // Keywords are compared without letter case anyway, and one spelling is enough to compare.
     let pattern = rule.pattern.strip_prefix("(?i)").unwrap_or(&rule.pattern);

@@ -61,7 +61,7 @@ impl Run {
         Self { length: run.length.min(MAX_RUN), ..run }
     }
 
-    /// Whether `text` holds it. Looks at few bytes where it does not.
+    /// True if `text` holds the run. The function looks at few bytes of a text that does not.
     pub(crate) fn is_in(&self, text: &[u8]) -> bool {
         let mut low = 0;
         while let Some(part) = text.get(low..low + self.length) {
@@ -83,7 +83,7 @@ impl Run {
         self.alphabets & self.alphabets.wrapping_neg()
     }
 
-    /// How much it says: long runs say more, and so do small alphabets.
+    /// Returns the weight of the run as evidence: long runs and small alphabets weigh more.
     fn weight(self) -> usize {
         self.length * (ALPHABETS.len() + 2 - self.alphabets.trailing_zeros() as usize)
     }

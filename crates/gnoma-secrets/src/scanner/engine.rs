@@ -27,7 +27,7 @@ const MAX_DEPTH: usize = 3;
 /// The family that findings by name and look belong to.
 const GENERIC_FAMILY: &str = "generic";
 
-/// What a keyword calls for. The value of a keyword numbers rules, places and the rest, in this order.
+/// The search that a keyword starts. The value of a keyword numbers rules, places and the rest, in this order.
 #[derive(Clone, Copy, Debug)]
 enum KeywordAction {
     Rule(usize),
@@ -35,11 +35,11 @@ enum KeywordAction {
     Name,
 }
 
-/// What one pass over a text saw that is read later.
+/// The hits of one pass over a text that are examined later.
 struct PassHits {
     /// Parts of names of secrets.
     names: Vec<Range<usize>>,
-    /// Where long runs of token characters begin.
+    /// The offsets at which long runs of token characters begin.
     runs: Vec<usize>,
 }
 
@@ -309,13 +309,13 @@ pub(crate) struct RuleProbe(Engine);
 
 #[cfg(test)]
 impl RuleProbe {
-    /// Builds the rule.
+    /// Builds the engine for one rule.
     pub(crate) fn new(rule: SecretRule) -> Result<Self, RuleError> {
         let extra = vec![Arc::new(CompiledRule::eager(rule)?)];
         Ok(Self(Engine::of(Rules { extra, ..Rules::default() }, &[], Vec::new(), &[])))
     }
 
-    /// What it finds.
+    /// Returns the ranges that the rule finds.
     pub(crate) fn find(&self, text: &[u8]) -> Vec<Range<usize>> {
         let mut raw = Vec::new();
         self.0.look_for_keywords(text, &mut raw);

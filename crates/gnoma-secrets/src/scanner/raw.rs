@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// Who found something.
+/// The detector that made a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Label {
     /// A known value, by index.
@@ -30,8 +30,8 @@ impl Label {
 /// A finding before its name is looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Raw {
-    /// Where it stands.
+    /// The range of the finding.
     pub(crate) span: Range<usize>,
-    /// Who found it.
+    /// The detector that made the finding.
     pub(crate) label: Label,
 }

@@ -15,7 +15,7 @@ pub(super) struct Selection {
 }
 
 impl Selection {
-    /// Whether nothing is switched off.
+    /// True if no rule or family is switched off.
     pub(super) fn has_all(&self) -> bool {
         self.disabled.is_empty() && self.disabled_families.is_empty()
     }

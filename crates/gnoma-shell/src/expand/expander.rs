@@ -15,7 +15,7 @@ use crate::syntax::{Span, Word, WordPart, WordPartKind};
 /// Words that braces of one word may become; beyond it the word is unknown.
 const MAX_ALTERNATIVES: usize = 256;
 
-/// What expansion depends on.
+/// The state on which expansion depends.
 pub(crate) struct Expander<'a> {
     /// The text the words stand in.
     pub(crate) text: &'a str,
@@ -34,7 +34,7 @@ pub(crate) struct Expander<'a> {
 }
 
 impl Expander<'_> {
-    /// What a word becomes among the words of a command.
+    /// Expands a word to the words that a command gets in its place.
     pub(crate) fn fields(&mut self, word: &Word) -> Vec<Field> {
         let written = word.span.of(self.text).to_owned();
         let Some(alternatives) = self.alternatives(&word.parts) else {
@@ -47,8 +47,7 @@ impl Expander<'_> {
         fields
     }
 
-    /// What a word becomes where it stays one word: after `=`, `<` and the like. Braces and patterns
-    /// stay as they are.
+    /// Expands a word where it stays one word: after `=`, `<` and the like. Braces and patterns stay as they are.
     pub(crate) fn single(&mut self, word: &Word) -> Field {
         self.single_of(&word.parts, word.span.of(self.text))
     }
@@ -100,12 +99,12 @@ impl Expander<'_> {
         Some(all)
     }
 
-    /// Where the names lie that a substitution lists.
+    /// Returns the places of the names that a substitution lists.
     fn listed_at(&self, span: Span) -> Option<&[FilePlace]> {
         self.listings.get(&span).map(|places| &**places)
     }
 
-    /// What one part becomes; `quoted` when it is neither split nor a pattern.
+    /// Expands one part of a word; `quoted` if the part is neither split nor a pattern.
     pub(super) fn pieces(&mut self, part: &WordPart, quoted: bool) -> Option<Vec<ExpandedPiece>> {
         let written = || part.span.of(self.text).to_owned();
         Some(match &part.kind {

@@ -8,11 +8,11 @@ use crate::facts::FilePlace;
 /// One word a program gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Field {
-    /// Exactly this.
+    /// The word is exactly this text.
     Known(String),
     /// The names that fit a pattern, or the pattern itself when none does.
     Pattern(String),
-    /// One of these.
+    /// The word is one of these texts.
     OneOf {
         /// As it is written.
         written: String,
@@ -23,9 +23,9 @@ pub(crate) enum Field {
     Listed {
         /// As it is written.
         written: String,
-        /// What each of them certainly begins with.
+        /// The text with which each name certainly begins.
         start: String,
-        /// Where what they name lies.
+        /// The places of the files that have these names.
         places: Arc<[FilePlace]>,
         /// One word for each name, whatever characters are in it.
         exact: bool,
@@ -34,11 +34,11 @@ pub(crate) enum Field {
     Unknown {
         /// As it is written.
         written: String,
-        /// What it certainly begins with.
+        /// The text with which the word certainly begins.
         start: String,
-        /// It may become several words, or none.
+        /// True if the word may become several words, or none.
         splits: bool,
-        /// It certainly begins with something else than `-`, such as a digit.
+        /// True if the word certainly begins with something else than `-`, such as a digit.
         plain: bool,
     },
 }
@@ -54,7 +54,7 @@ impl Field {
         }
     }
 
-    /// What it certainly begins with.
+    /// Returns the text with which the word certainly begins.
     pub(crate) fn start(&self) -> &str {
         match self {
             Self::Known(text) => text,
@@ -66,7 +66,7 @@ impl Field {
         }
     }
 
-    /// Whether a program could take it, or one of the words it becomes, for an option.
+    /// True if a program could take the word, or one of the words it becomes, for an option.
     pub(crate) fn may_be_option(&self) -> bool {
         let start = self.start();
         match self {
@@ -80,7 +80,7 @@ impl Field {
         }
     }
 
-    /// Whether it may become several words, or none.
+    /// True if the word may become several words, or none.
     pub(crate) fn may_be_many(&self) -> bool {
         match self {
             Self::Known(_) | Self::OneOf { .. } => false,
@@ -118,7 +118,7 @@ impl Field {
         }
     }
 
-    /// What is left after `prefix`, when it certainly begins with it.
+    /// Returns the rest of the word after `prefix`, if the word certainly begins with it.
     pub(crate) fn strip_prefix(&self, prefix: &str) -> Option<Self> {
         Some(match self {
             Self::Known(text) => Self::Known(text.strip_prefix(prefix)?.to_owned()),
@@ -152,7 +152,7 @@ impl fmt::Display for Field {
     }
 }
 
-/// Whether a pattern such as `[h]ttp` only fits names that begin with a letter or digit.
+/// True if a pattern such as `[h]ttp` only fits names that begin with a letter or digit.
 fn begins_with_letter(pattern: &str) -> bool {
     let set = pattern.strip_prefix('[').and_then(|rest| rest.split_once(']'));
     set.is_some_and(|(set, _)| {
@@ -160,7 +160,7 @@ fn begins_with_letter(pattern: &str) -> bool {
     })
 }
 
-/// What all of them begin with.
+/// Returns the common beginning of all texts.
 fn common_start(texts: &[String]) -> &str {
     let Some((first, rest)) = texts.split_first() else { return "" };
     let is_common = |end: &usize| {

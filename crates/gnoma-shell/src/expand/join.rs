@@ -86,7 +86,7 @@ fn choices(pieces: &[ExpandedPiece]) -> Option<Vec<String>> {
 #[derive(Default)]
 struct OpenField {
     text: String,
-    /// Something was given, if only an empty quote.
+    /// True if the word has begun, even if only with an empty quote.
     begun: bool,
     pattern: bool,
     /// From here on it is not known.

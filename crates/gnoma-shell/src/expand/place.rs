@@ -58,14 +58,14 @@ impl Folders {
         }
     }
 
-    /// Where a program goes that is told to work in `text`.
+    /// Returns the folders in which a program works that is told to work in `text`.
     pub(crate) fn enter(&self, field: &Field) -> Self {
         let paths =
             field.choices().map(|texts| self.each(&texts, |text, cwd| self.path(text, cwd)));
         self.at(paths.unwrap_or_default())
     }
 
-    /// Where `cd` goes: `..` is taken from the text.
+    /// Returns the folders to which `cd` goes: `..` is taken from the text.
     pub(crate) fn go(&self, texts: &[&str]) -> Self {
         self.at(self.each(texts, |text, cwd| Some(tidy(&joined(text, cwd)?))))
     }
@@ -77,7 +77,7 @@ impl Folders {
         Self { possible, solid: Arc::clone(&self.solid) }
     }
 
-    /// Whether all of them are certainly there.
+    /// True if all of the folders certainly exist.
     pub(crate) fn are_there(&self, home: Option<&Path>) -> bool {
         let there = |folder: &PathBuf| {
             self.solid.starts_with(folder)
@@ -87,7 +87,7 @@ impl Folders {
         !self.possible.is_empty() && self.possible.iter().all(there)
     }
 
-    /// Where `field` points to.
+    /// Returns the places that `field` points to.
     pub(crate) fn places(&self, field: &Field) -> Vec<FilePlace> {
         let found = match field {
             Field::Pattern(text) => self.each(&[text], |text, cwd| self.pattern(text, cwd)),
@@ -101,7 +101,7 @@ impl Folders {
         if found.is_empty() { vec![FilePlace::Unknown(field.to_string())] } else { found }
     }
 
-    /// The folders themselves.
+    /// Returns the folders themselves as places.
     pub(crate) fn here(&self) -> Vec<FilePlace> {
         self.places(&Field::Known(".".to_owned()))
     }
@@ -116,7 +116,7 @@ impl Folders {
         self.each(&[text], all)
     }
 
-    /// What each text gives in each folder; nothing when one of them gives nothing.
+    /// Returns the result of each text in each folder; empty if one of them has no result.
     fn each<T: PartialEq>(
         &self,
         texts: &[&str],

@@ -6,25 +6,25 @@ use super::Field;
 use super::join::MAX_CHOICES;
 use crate::facts::FilePlace;
 
-/// What is known of a variable.
+/// The facts that are known about a variable's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Value {
-    /// Exactly this.
+    /// The value is exactly this text.
     Text(String),
-    /// Some number.
+    /// The value is some number.
     Number,
-    /// One of these.
+    /// The value is one of these texts.
     OneOf(Vec<String>),
     /// A name that a program lists, of something at one of these places.
     Listed(Arc<[FilePlace]>),
     /// One of the names that fit a pattern.
     Match(String),
-    /// It was set, to what is not known.
+    /// The variable was set to an unknown value.
     Unknown,
 }
 
 impl Value {
-    /// Whether it is certainly a plain number.
+    /// True if the value is certainly a plain number.
     pub(crate) fn is_number(&self) -> bool {
         match self {
             Self::Number => true,
@@ -34,7 +34,7 @@ impl Value {
         }
     }
 
-    /// What is known when either this or `other` may be so.
+    /// Returns the value that is known if either this or `other` may be true.
     pub(crate) fn or(&self, other: &Self) -> Self {
         if self == other {
             return self.clone();
@@ -66,7 +66,7 @@ impl Value {
         }
     }
 
-    /// What is known of a variable that gets what `field` becomes, as one word.
+    /// Returns the known value of a variable that gets the expansion of `field`, as one word.
     pub(crate) fn of(field: &Field) -> Self {
         match field {
             Field::Known(text) => Self::Text(text.clone()),

@@ -10,7 +10,7 @@ use crate::syntax::{Operation, Parameter};
 /// Parameters that are numbers as long as nobody sets them.
 const NUMBERS: [&str; 9] = ["?", "#", "$", "RANDOM", "SECONDS", "LINENO", "UID", "EUID", "PPID"];
 
-/// Whether a value outside of quotes stays one word as it is.
+/// True if a value outside of quotes stays one word as it is.
 fn stays_whole(text: &str) -> bool {
     !text.is_empty() && !text.contains([' ', '\t', '\n', '*', '?', '[', '\\'])
 }
@@ -56,7 +56,7 @@ impl Expander<'_> {
         }
     }
 
-    /// What is known of a variable; `IFS` itself is never put in.
+    /// Returns the known value of a variable; `IFS` itself is never put in.
     pub(super) fn value(&self, name: &str) -> Option<Value> {
         let path = |path: &Path| path.to_str().map(|text| Value::Text(text.to_owned()));
         match (self.variables.get(name), name) {
@@ -70,7 +70,7 @@ impl Expander<'_> {
     }
 }
 
-/// Whether a variable of this name likely holds a secret.
+/// True if a variable of this name likely holds a secret.
 pub(crate) fn looks_secret(name: &str) -> bool {
     const MARKS: [&str; 13] = [
         "JWT",

@@ -20,10 +20,10 @@
 
 use crate::facts::Risk;
 
-/// What an operand or the value of an option is.
+/// The role of an operand or of an option's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// Just text.
+    /// Text without any effect.
     Text,
     /// A file that is read.
     Read,
@@ -37,7 +37,7 @@ pub(crate) enum Role {
     Revision,
     /// A file that is written, or a folder written into.
     Write,
-    /// Something that is deleted.
+    /// A file or folder that is deleted.
     Delete,
     /// A folder to work in.
     Folder,
@@ -61,24 +61,24 @@ pub(crate) enum Role {
     Nothing,
 }
 
-/// What an option leads to beside its value.
+/// The consequence of an option, in addition to its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Consequence {
     /// Operands that would be read are written.
     Writes,
     /// Operands that would be read are deleted.
     Deletes,
-    /// It changes the state the program keeps.
+    /// The option changes the state that the program keeps.
     Changes,
-    /// It loses something.
+    /// The option makes the program lose something.
     Destroys,
-    /// It only prints: the effects the program always has do not come about.
+    /// The option makes the program only print: the effects that the program always has do not happen.
     Nothing,
-    /// It only lists.
+    /// The option makes the program only list.
     Lists,
-    /// It shows its output through a pager.
+    /// The option shows the program's output through a pager.
     Pager,
-    /// It shows its output directly; with a value only when that is `never`.
+    /// The option shows the program's output directly; with a value only if that is `never`.
     Unpaged,
     /// A state of the system changes.
     System,
@@ -88,7 +88,7 @@ pub(crate) enum Consequence {
     Extracts,
 }
 
-/// How options are written.
+/// The way in which options are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Style {
     /// As getopt does: bundles, `--long`, also after operands.
@@ -102,26 +102,26 @@ pub(crate) enum Style {
     Plain,
 }
 
-/// What holds for a program as a whole.
+/// A fact about a program as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trait {
     /// Changes nothing whatever its arguments are, so those need not be known.
     Safe,
-    /// Takes `-3`.
+    /// The program takes options such as `-3`.
     Number,
-    /// Takes `+3`.
+    /// The program takes arguments such as `+3`.
     Plus,
     /// Shows its output through a pager when that is a terminal.
     Pager,
-    /// Its first operand names a command that has an entry of its own.
+    /// The first operand names a command that has an entry of its own.
     Commands,
-    /// Its options do not matter: what it does is bad enough.
+    /// The program's options do not matter: its effects are bad enough without them.
     Loose,
     /// A word after one dash may also be one long option.
     LongSingle,
     /// `-` is its output also where a file to write is named.
     Dash,
-    /// It puts what it makes in the place of what is there, or changes that itself: also a device.
+    /// The program replaces the file that is there with its output, or changes the file itself: also a device.
     Replaces,
     /// A word such as `@file` stands for arguments in that file.
     Arguments,
@@ -142,7 +142,7 @@ pub(crate) enum ProgramEffect {
     Delete,
 }
 
-/// How many values an option takes.
+/// The number of values that an option takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OptionValue {
     None,
@@ -152,17 +152,17 @@ pub(crate) enum OptionValue {
     Two,
 }
 
-/// One option.
+/// The description of one option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OptionSpec {
-    /// Without dashes.
+    /// The name without its dashes.
     pub(crate) name: &'static str,
     pub(crate) takes: OptionValue,
     pub(crate) value: Role,
     pub(crate) leads_to: Option<Consequence>,
 }
 
-/// What operands are: some from the front, one that repeats, some from the back.
+/// The roles of the operands: some from the front, one that repeats, some from the back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Operands {
     pub(crate) front: Vec<Role>,

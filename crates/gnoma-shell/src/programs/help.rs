@@ -29,7 +29,7 @@ fn lines() -> impl Iterator<Item = (&'static str, &'static str)> {
     lines.filter_map(|line| line.split_once(": "))
 }
 
-/// Whether `program` with these words prints and ends, whatever the project around it is.
+/// True if `program` with these words prints and ends, regardless of the project around it.
 pub(crate) fn only_prints(program: &str, words: &[&str]) -> bool {
     let has = |words| PROGRAMS.get(words).is_some_and(|names| names.contains(program));
     match words {

@@ -44,7 +44,7 @@ fn blocks(table: &'static str) -> impl Iterator<Item = &'static str> {
     table.split("\n[").skip(1)
 }
 
-/// What is known of the program or command `name`.
+/// Returns the known facts about the program or command `name`.
 pub(crate) fn find(name: &str) -> Option<ProgramEntry> {
     let block = INDEX.get(name)?;
     let mut entry = ProgramEntry::decode(block);
@@ -56,7 +56,7 @@ pub(crate) fn find(name: &str) -> Option<ProgramEntry> {
     Some(entry)
 }
 
-/// Whether a command of this name is described.
+/// True if a command of this name is described.
 pub(crate) fn is_known(name: &str) -> bool {
     INDEX.contains_key(name)
 }

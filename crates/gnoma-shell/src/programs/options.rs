@@ -9,26 +9,26 @@ use crate::expand::Field;
 /// An option that was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct GivenOption {
-    /// Its name without dashes.
+    /// The name of the option without dashes.
     pub(crate) name: String,
-    /// What the table says it leads to.
+    /// The consequence that the table gives for the option.
     pub(crate) leads_to: Option<Consequence>,
-    /// What its last value is.
+    /// The role of the option's last value.
     pub(crate) role: Role,
-    /// Its values.
+    /// The values of the option.
     pub(crate) values: Vec<Field>,
 }
 
 /// The words of a command, sorted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SortedWords {
-    /// In order.
+    /// The options, in the order they are given.
     pub(crate) options: Vec<GivenOption>,
-    /// In order.
+    /// The operands, in the order they are given.
     pub(crate) operands: Vec<Field>,
-    /// How many of the operands stand before `--`; all when there is none.
+    /// The number of operands before `--`; all of them if there is none.
     pub(crate) before_dashes: Option<usize>,
-    /// Why it is not certain what the command does: unlisted options, words that may be options.
+    /// The reasons why it is not certain what the command does: unlisted options, words that may be options.
     pub(crate) strange: Vec<String>,
 }
 
@@ -193,7 +193,7 @@ impl Sorter<'_> {
         self.entry.options.iter().find(|spec| spec.name == name).cloned()
     }
 
-    /// Whether a spec may be written with two dashes: everything but a lone letter.
+    /// True if a spec may be written with two dashes: all names but a lone letter.
     fn is_long(&self, spec: &OptionSpec) -> bool {
         spec.name.chars().count() > 1 || self.entry.style == Style::Single
     }

@@ -53,7 +53,7 @@ impl Parser<'_> {
         Ok(ArrayElement { span, subscript: None, append: false, value })
     }
 
-    /// `[key]=value`
+    /// Parses an array element of the form `[key]=value`.
     fn keyed_element(&mut self) -> Parse<Option<ArrayElement>> {
         let start = self.at;
         let subscript: Word = self.nested(Self::subscript)?;

@@ -19,13 +19,13 @@ pub struct Script {
 /// Pipelines joined by `&&` and `||`, ended by `;`, a line end or `&`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
-    /// Without the ending.
+    /// The range of the statement, without the ending.
     pub span: Span,
     /// The one that always runs.
     pub first: Pipeline,
     /// Those that depend on how the ones before ended.
     pub rest: Vec<(Condition, Pipeline)>,
-    /// Ended by `&`.
+    /// True if the statement is ended by `&`.
     pub background: bool,
 }
 
@@ -36,12 +36,12 @@ impl Statement {
     }
 }
 
-/// When the next pipeline of a list runs.
+/// The condition under which the next pipeline of a list runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Condition {
-    /// `&&`
+    /// After `&&`: the pipeline before succeeded.
     AfterSuccess,
-    /// `||`
+    /// After `||`: the pipeline before failed.
     AfterFailure,
 }
 
@@ -54,14 +54,14 @@ pub struct Pipeline {
     pub timed: bool,
     /// An odd number of `!` stands before it.
     pub negated: bool,
-    /// At least one.
+    /// The commands of the pipeline; at least one.
     pub stages: Vec<PipelineStage>,
 }
 
 /// One command of a pipeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PipelineStage {
-    /// What runs.
+    /// The command that runs in this stage.
     pub command: Command,
     /// Followed by `|&`: its errors go into the pipe too.
     pub pipes_errors: bool,
@@ -74,31 +74,31 @@ pub struct Command {
     pub span: Span,
     /// The command itself: of a simple one from the first assignment or word to the last.
     pub written: Span,
-    /// What it is.
+    /// The kind of the command.
     pub kind: CommandKind,
     /// In the order they are written.
     pub redirections: Vec<Redirection>,
 }
 
-/// What a command is.
+/// The kind of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommandKind {
-    /// Assignments and words.
+    /// A simple command: assignments and words.
     Simple(SimpleCommand),
-    /// `{ …; }`
+    /// A group in the same shell: `{ …; }`.
     Group(Script),
-    /// `( … )`
+    /// A group in a subshell: `( … )`.
     Subshell(Script),
     /// `if`, with `elif` as further branches.
     If {
         /// Condition and body, at least one pair.
         branches: Vec<(Script, Script)>,
-        /// `else`
+        /// The branch after `else`, if there is one.
         otherwise: Option<Script>,
     },
-    /// `while` and `until`
+    /// A loop with a condition: `while` and `until`.
     While {
-        /// `until`
+        /// True for `until`, false for `while`.
         until: bool,
         /// Runs before each round.
         condition: Script,
@@ -111,34 +111,34 @@ pub enum CommandKind {
     Select(Loop),
     /// `for ((initial; condition; step))`
     ArithmeticFor {
-        /// The three expressions.
+        /// The three expressions in the header.
         header: [Arithmetic; 3],
         /// Runs in each round.
         body: Script,
     },
     /// `case subject in … esac`
     Case {
-        /// What is compared.
+        /// The word that is compared.
         subject: Word,
-        /// In order.
+        /// The arms of the `case`, in order.
         arms: Vec<CaseArm>,
     },
     /// `name() …` and `function name …`: runs nothing until called.
     Function {
-        /// Its name.
+        /// The name of the function.
         name: String,
         /// A command that is not simple.
         body: Box<Command>,
     },
-    /// `(( … ))`
+    /// A calculation as a command: `(( … ))`.
     Arithmetic(Arithmetic),
-    /// `[[ … ]]`
+    /// A test as a command: `[[ … ]]`.
     Test(Test),
-    /// `coproc`
+    /// A command that runs beside the shell: `coproc`.
     Coprocess {
         /// `COPROC` when not named.
         name: Option<String>,
-        /// What runs.
+        /// The command that runs as the coprocess.
         body: Box<Command>,
     },
 }
@@ -146,7 +146,7 @@ pub enum CommandKind {
 /// Words of `for` and `select`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loop {
-    /// The variable.
+    /// The name of the loop's variable.
     pub name: String,
     /// `None` without `in`: the positional parameters.
     pub words: Option<Vec<Word>>,
@@ -159,15 +159,15 @@ pub struct Loop {
 pub struct CaseArm {
     /// From the pattern to the ending.
     pub span: Span,
-    /// At least one.
+    /// The patterns of the arm; at least one.
     pub patterns: Vec<Word>,
-    /// May be empty.
+    /// The commands of the arm; may be empty.
     pub body: Script,
-    /// What follows the body.
+    /// The sign that follows the body.
     pub ending: CaseEnding,
 }
 
-/// How a `case` arm ends.
+/// The sign with which a `case` arm ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CaseEnding {
     /// `;;`, or nothing in the last arm
@@ -190,37 +190,37 @@ pub struct SimpleCommand {
 /// `name=value`, `name[subscript]+=value`, `name=( … )`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assignment {
-    /// Name and value.
+    /// The range of name and value.
     pub span: Span,
-    /// The variable.
+    /// The name of the variable.
     pub name: String,
-    /// What stands in `[ ]`.
+    /// The subscript, which stands in `[ ]`.
     pub subscript: Option<Word>,
-    /// `+=`
+    /// True if the operator is `+=`.
     pub append: bool,
-    /// What is assigned.
+    /// The value that is assigned.
     pub value: AssignedValue,
 }
 
-/// What is assigned.
+/// The value of an assignment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AssignedValue {
     /// One value; braces and globs in it stay as they are.
     Word(Word),
-    /// `( … )`
+    /// The elements of an array: `( … )`.
     Array(Vec<ArrayElement>),
 }
 
 /// One element of `( … )`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArrayElement {
-    /// Subscript and value.
+    /// The range of subscript and value.
     pub span: Span,
-    /// What stands in `[ ]`.
+    /// The subscript, which stands in `[ ]`.
     pub subscript: Option<Word>,
-    /// `+=`
+    /// True if the operator is `+=`.
     pub append: bool,
-    /// Its value.
+    /// The value of the element.
     pub value: Word,
 }
 
@@ -229,33 +229,33 @@ pub struct ArrayElement {
 pub struct Redirection {
     /// Descriptor, operator and target, without a here-document's body.
     pub span: Span,
-    /// What stands before the operator.
+    /// The descriptor before the operator.
     pub descriptor: Option<Descriptor>,
-    /// What is done and with what.
+    /// The operator of the redirection, with its operand.
     pub target: Target,
 }
 
 /// A descriptor that is named before an operator.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Descriptor {
-    /// `2>`
+    /// A number, as in `2>`.
     Number(u32),
-    /// `{name}>`
+    /// A variable that gets the number, as in `{name}>`.
     Variable(String),
 }
 
 /// Operator and operand of a redirection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// `<`
+    /// Input from a file: `<`.
     Read(Word),
-    /// `>`
+    /// Output to a file: `>`.
     Write(Word),
-    /// `>|`
+    /// Output to a file, even if `noclobber` is set: `>|`.
     Clobber(Word),
-    /// `>>`
+    /// Output to the end of a file: `>>`.
     Append(Word),
-    /// `<>`
+    /// Input from and output to a file: `<>`.
     ReadWrite(Word),
     /// `<&` and a descriptor number, one with `-` after it, or `-`.
     DuplicateInput(Word),
@@ -265,9 +265,9 @@ pub enum Target {
     WriteBoth(Word),
     /// `&>>`: output and errors
     AppendBoth(Word),
-    /// `<<<`
+    /// Input from the word itself: `<<<`.
     HereString(Word),
-    /// `<<` and `<<-`
+    /// Input from the following lines: `<<` and `<<-`.
     HereDocument(HereDocument),
 }
 
@@ -326,34 +326,34 @@ pub struct Word {
 pub struct WordPart {
     /// As written, with quotes.
     pub span: Span,
-    /// What it is.
+    /// The kind of the piece.
     pub kind: WordPartKind,
 }
 
-/// What a piece of a word is.
+/// The kind of a piece of a word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WordPartKind {
     /// Text; backslashes that quote are taken away.
     Literal(String),
-    /// `'…'`
+    /// Text in single quotes: `'…'`.
     SingleQuoted(String),
     /// `$'…'` decoded; `None` when the bytes are not text.
     AnsiQuoted(Option<String>),
-    /// `"…"`
+    /// Parts in double quotes: `"…"`.
     DoubleQuoted(Vec<WordPart>),
     /// `$"…"`: translated by the system's message files.
     LocaleQuoted(Vec<WordPart>),
-    /// `$x`, `${x…}`
+    /// The value of a variable or special parameter: `$x`, `${x…}`.
     Parameter(Box<Parameter>),
-    /// `$(…)` and backquotes
+    /// The output of commands: `$(…)` and backquotes.
     CommandSubstitution(Script),
-    /// `$((…))` and `$[…]`
+    /// The result of a calculation: `$((…))` and `$[…]`.
     Arithmetic(Arithmetic),
-    /// `<(…)` and `>(…)`
+    /// A file that is connected to commands: `<(…)` and `>(…)`.
     ProcessSubstitution {
         /// `<(…)`: what it prints can be read.
         readable: bool,
-        /// What runs.
+        /// The commands that run in it.
         script: Script,
     },
     /// `*`, `?`, `[…]`, or a lone `[` whose contents are partly quoted and follow as parts.
@@ -362,10 +362,10 @@ pub enum WordPartKind {
     ExtendedGlob {
         /// `?`, `*`, `+`, `@` or `!`
         operator: char,
-        /// At least one.
+        /// The patterns to choose from; at least one.
         alternatives: Vec<Word>,
     },
-    /// `{a,b}`
+    /// The alternatives in braces: `{a,b}`.
     BraceList(Vec<Word>),
     /// `{1..9}`, `{a..z..2}`: what stands between the braces.
     BraceRange(String),
@@ -378,7 +378,7 @@ pub enum WordPartKind {
 /// Text that is calculated. What is expanded in it is known, its own grammar is not looked at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arithmetic {
-    /// Without the parentheses.
+    /// The range without the parentheses.
     pub span: Span,
     /// Text and expansions. A variable's *value* is evaluated too when it runs, and may run commands.
     pub parts: Vec<WordPart>,
@@ -393,73 +393,73 @@ pub struct Parameter {
     pub indirect: bool,
     /// `${x[…]}`; a literal `@` or `*` means all elements.
     pub subscript: Option<Word>,
-    /// What is done.
+    /// The operation on the value.
     pub operation: Operation,
 }
 
-/// What is done with a parameter's value.
+/// The operation on a parameter's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Nothing.
+    /// The value is used unchanged.
     Value,
-    /// `${#x}`
+    /// The length of the value: `${#x}`.
     Length,
     /// `${!prefix*}`, `${!prefix@}`: names of variables.
     Names,
     /// `${!x[@]}`: keys of an array.
     Keys,
-    /// `${x-w}`, `${x:-w}`
+    /// A word in place of a missing value: `${x-w}`, `${x:-w}`.
     Default(Word),
-    /// `${x=w}`, `${x:=w}`
+    /// A word that is assigned if the value is missing: `${x=w}`, `${x:=w}`.
     AssignDefault(Word),
-    /// `${x?w}`, `${x:?w}`
+    /// An error if the value is missing: `${x?w}`, `${x:?w}`.
     Require(Word),
-    /// `${x+w}`, `${x:+w}`
+    /// A word in place of an existing value: `${x+w}`, `${x:+w}`.
     Alternative(Word),
-    /// `${x#w}`, `${x##w}`
+    /// The value without a prefix that fits a pattern: `${x#w}`, `${x##w}`.
     RemovePrefix(Word),
-    /// `${x%w}`, `${x%%w}`
+    /// The value without a suffix that fits a pattern: `${x%w}`, `${x%%w}`.
     RemoveSuffix(Word),
     /// `${x/p/w}`, `${x//p/w}`, `${x/#p/w}`, `${x/%p/w}`
     Replace {
-        /// What is looked for.
+        /// The pattern that is searched for.
         pattern: Word,
-        /// What is put there.
+        /// The text that replaces the match.
         replacement: Option<Word>,
     },
     /// `${x^p}`, `${x^^p}`, `${x,p}`, `${x,,p}`, `${x~p}`, `${x~~p}`
     ChangeCase(Word),
-    /// `${x:offset}`, `${x:offset:length}`
+    /// A part of the value: `${x:offset}`, `${x:offset:length}`.
     Substring {
-        /// Where it starts.
+        /// The offset at which the part starts.
         offset: Arithmetic,
-        /// How long it is.
+        /// The length of the part.
         length: Option<Arithmetic>,
     },
     /// `${x@Q}`; `P` expands the value again and so may run commands.
     Transform(char),
 }
 
-/// What stands in `[[ ]]`.
+/// The condition in `[[ ]]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Test {
     /// A lone word: not empty.
     Word(Word),
-    /// `-f file`
+    /// A test of one word, such as `-f file`.
     Unary(String, Word),
-    /// `a == b`
+    /// A comparison of two words, such as `a == b`.
     Binary(Box<Binary>),
-    /// `! …`
+    /// The negation of a test: `! …`.
     Not(Box<Self>),
-    /// `… && …`
+    /// Tests that must all hold: `… && …`.
     And(Vec<Self>),
-    /// `… || …`
+    /// Tests of which one must hold: `… || …`.
     Or(Vec<Self>),
-    /// `( … )`
+    /// A test in parentheses: `( … )`.
     Group(Box<Self>),
 }
 
-/// Two words compared.
+/// A comparison of two words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Binary {
     /// Left of the operator.

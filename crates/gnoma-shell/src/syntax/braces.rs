@@ -103,7 +103,7 @@ fn first_pair(pieces: &[BracePiece]) -> Option<Pair<'_>> {
     })
 }
 
-/// Where the `}` stands that balances; it closes only after a comma or `..`.
+/// Returns the index of the `}` that balances; a brace pair closes only after a comma or `..`.
 fn closing(pieces: &[BracePiece]) -> Option<usize> {
     let (mut level, mut closes) = (0_usize, false);
     for (at, piece) in pieces.iter().enumerate() {
@@ -121,7 +121,7 @@ fn closing(pieces: &[BracePiece]) -> Option<usize> {
     None
 }
 
-/// Whether this is a comma of the outermost braces; called for one piece after the other.
+/// True if the piece is a comma of the outermost braces. The function is called for one piece after the other.
 fn is_outer_comma(piece: &BracePiece, level: &mut usize) -> bool {
     match piece.mark {
         Some(Mark::Open) => *level += 1,
@@ -132,11 +132,11 @@ fn is_outer_comma(piece: &BracePiece, level: &mut usize) -> bool {
     false
 }
 
-/// What stands between braces without a comma.
+/// The content of braces without a comma.
 enum Range {
-    /// Unquoted text only.
+    /// The content is unquoted text only.
     Text(String),
-    /// It cannot be a range.
+    /// The content cannot be a range.
     No,
     /// bash drops the braces when it finds a comma anywhere, also in quotes and commands.
     Unclear,

@@ -10,12 +10,12 @@ use super::{
 /// Programs of the shell itself whose arguments may be `name=( … )`.
 const DECLARING: [&str; 5] = ["declare", "export", "local", "readonly", "typeset"];
 
-/// Where `name=( … )` may stand in a simple command.
+/// The places where `name=( … )` may stand in a simple command.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Arrays {
     /// Before the first word.
     Assigned,
-    /// In arguments.
+    /// Also in the arguments of the command.
     Declared,
     /// No more: bash forgets that they may after some words and redirections.
     Refused,
@@ -124,7 +124,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether a word begins here.
+    /// True if a word begins here.
     pub(super) fn at_word(&mut self) -> bool {
         match self.peek() {
             None => false,

@@ -30,7 +30,7 @@ impl Parser<'_> {
         kind.map(Some)
     }
 
-    /// What follows `{`, with its `}`.
+    /// Parses the text after `{`, with its `}`.
     fn braced_body(&mut self) -> Parse<Script> {
         let body = self.body()?;
         self.require_reserved("}", "`}`")?;
@@ -130,7 +130,7 @@ impl Parser<'_> {
         Ok(Loop { name, words, body })
     }
 
-    /// What stands between a loop's name and its body.
+    /// Parses the text between a loop's name and its body.
     fn loop_words(&mut self) -> Parse<Option<Vec<Word>>> {
         if self.loop_separator()? {
             return Ok(None);
@@ -254,7 +254,7 @@ impl Parser<'_> {
         self.function_body(start, &word)
     }
 
-    /// What follows `name` when a parenthesis does.
+    /// Parses the function after `name`, if a parenthesis follows the name.
     pub(super) fn function_parentheses(&mut self, start: usize, name: &Word) -> Parse<Command> {
         self.bump();
         self.skip_blanks();

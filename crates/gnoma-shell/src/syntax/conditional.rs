@@ -11,7 +11,7 @@ const BINARY: [&str; 13] =
 const UNARY: &str = "abcdefghknoprstuvwxzGLNORS";
 
 impl Parser<'_> {
-    /// What follows `[[`, with the `]]`.
+    /// Parses the test after `[[`, with the `]]`.
     pub(super) fn test(&mut self) -> Parse<CommandKind> {
         let test = self.any_of()?;
         let Some(end) = self.whole_word("]]") else { return Err(self.expected("`]]`")) };

@@ -3,14 +3,14 @@
 use super::ast::{Word, WordPart, WordPartKind};
 
 impl Word {
-    /// Its text when that is certain before anything runs: literals and quotes only.
+    /// Returns the text of the word if it is certain before anything runs: literals and quotes only.
     #[must_use]
     pub fn constant(&self) -> Option<String> {
         let mut text = String::new();
         constant_parts(&self.parts, &mut text).then_some(text)
     }
 
-    /// Its text when nothing in it is quoted, expanded or a pattern.
+    /// Returns the text of the word if no part of it is quoted, expanded or a pattern.
     pub(super) fn plain_text(&self) -> Option<&str> {
         match self.parts.as_slice() {
             [WordPart { span, kind: WordPartKind::Literal(text) }]

@@ -12,7 +12,7 @@ use super::{Span, Word};
 
 pub(super) type Parse<T> = Result<T, ParseError>;
 
-/// Joins two lines.
+/// A backslash and a line end, which join two lines.
 pub(super) const CONTINUATION: &str = "\\\n";
 
 /// A here-document whose body is still to come.
@@ -24,7 +24,7 @@ pub(super) struct Pending {
     pub(super) body: Arc<OnceLock<Word>>,
 }
 
-/// What a whole text may use up, shared by the texts within it.
+/// The resources that a whole text may use up, shared by the texts within it.
 #[derive(Default)]
 pub(super) struct ParseBudget {
     depth: usize,
@@ -40,15 +40,15 @@ pub(super) struct Parser<'a> {
     pub(super) at: usize,
     /// End of the last character that belongs to something.
     consumed: usize,
-    /// Whether a word that follows may be a reserved one.
+    /// True if a word that follows may be a reserved one.
     pub(super) reserved: bool,
-    /// Nothing stands yet between `$(` and here: there `time` is a plain word.
+    /// True if no text stands between `$(` and here: in that case `time` is a plain word.
     pub(super) opens_substitution: bool,
     /// Here-documents whose bodies begin after this line.
     pub(super) pending: Vec<Pending>,
     /// Within double quotes or a here-document, also in an expansion there.
     pub(super) in_quotes: bool,
-    /// How many `$( )` and the like are open in this text.
+    /// The number of `$( )` and the like that are open in this text.
     pub(super) substitutions: usize,
 }
 
@@ -136,7 +136,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Whether a word cannot go on here.
+    /// True if a word cannot continue here.
     pub(super) fn at_word_end(&mut self) -> bool {
         match self.peek() {
             None => true,
@@ -145,7 +145,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Where `wanted` ends when the text goes on with it.
+    /// Returns the end of `wanted` if the text continues with it.
     pub(super) fn looking_at(&self, wanted: &str) -> Option<usize> {
         let mut at = self.at;
         for character in wanted.chars() {
@@ -180,7 +180,7 @@ impl<'a> Parser<'a> {
         Err(self.expected(name))
     }
 
-    /// Where the next character stands.
+    /// Returns the offset of the next character.
     pub(super) fn start(&mut self) -> usize {
         self.peek();
         self.at
@@ -276,7 +276,7 @@ pub(super) fn continues_name(found: char) -> bool {
     found.is_ascii_alphanumeric() || found == '_'
 }
 
-/// Whether a text is a variable's name.
+/// True if a text is a variable's name.
 pub(super) fn is_name(text: &str) -> bool {
     text.starts_with(starts_name) && text.chars().all(continues_name)
 }

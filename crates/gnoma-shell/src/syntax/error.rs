@@ -2,36 +2,36 @@
 
 use std::fmt;
 
-/// Where reading stopped and why. Nothing of the text may be taken as understood.
+/// The place at which parsing stopped, and the reason. No part of the text may be taken as understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
     /// Byte of the text.
     pub at: usize,
-    /// What is wrong there.
+    /// The problem at that place.
     pub kind: ParseErrorKind,
 }
 
-/// What is wrong with a text.
+/// The problem with a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParseErrorKind {
-    /// Something else must stand here.
+    /// Other text must stand here.
     Expected {
-        /// What would be right.
+        /// The text that would be right.
         wanted: &'static str,
-        /// What stands there; `None` at the end of the text.
+        /// The character that stands there; `None` at the end of the text.
         found: Option<char>,
     },
-    /// What begins here never ends.
+    /// The construct that begins here never ends.
     Unterminated(&'static str),
     /// A character that commands have no use for and that hides others.
     ControlCharacter(char),
-    /// It can be read in more than one way, or depends on settings that are not known.
+    /// The text can be read in more than one way, or depends on settings that are not known.
     Ambiguous(&'static str),
     /// Larger than what is looked at.
     Limit {
-        /// What there is too much of.
+        /// The kind of part of which there are too many.
         what: &'static str,
-        /// How much is allowed.
+        /// The number that is allowed.
         limit: usize,
     },
 }

@@ -8,8 +8,8 @@ use super::{Arithmetic, Operation, Parameter, WordPartKind};
 pub(super) const SPECIAL_PARAMETERS: &str = "@*#?-$!";
 
 impl Parser<'_> {
-    /// What `$` begins here; `None` for a plain dollar sign, which is left where it is. `fence` is
-    /// `None` outside of quotes.
+    /// Parses the expansion that `$` begins here; `None` for a plain dollar sign, which is left where it is.
+    /// `fence` is `None` outside of quotes.
     pub(super) fn dollar(&mut self, fence: Option<QuoteEnd>) -> Parse<Option<WordPartKind>> {
         let kind = match self.peek_second() {
             Some('(') => self.dollar_parenthesis()?,

@@ -8,7 +8,7 @@ use super::substitutions::Extract;
 use super::{HereDocument, Word, WordPart, WordPartKind};
 
 impl Parser<'_> {
-    /// What follows `<<`.
+    /// Parses the here-document after `<<`.
     pub(super) fn here_document(&mut self, strips_tabs: bool) -> Parse<HereDocument> {
         let at = self.at;
         let (delimiter, quoted) = self.here_delimiter()?;

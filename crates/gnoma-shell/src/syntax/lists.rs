@@ -116,7 +116,8 @@ impl Parser<'_> {
         Ok(Pipeline { span: self.span_from(start), timed, negated, stages })
     }
 
-    /// Whether `time` and an odd number of `!` stand here.
+    /// Parses `time` and `!` before a pipeline, and reports whether `time` stands here and whether the number of
+    /// `!` is odd.
     fn pipeline_prefix(&mut self) -> Parse<(bool, bool)> {
         let (mut timed, mut negated) = (false, false);
         let mut time_is_word = std::mem::take(&mut self.opens_substitution);
@@ -181,7 +182,7 @@ impl Parser<'_> {
         RESERVED.into_iter().find(|word| word.starts_with(first) && self.whole_word(word).is_some())
     }
 
-    /// Where `word` ends when it stands here unquoted and whole.
+    /// Returns the end of `word` if it stands here unquoted and whole.
     pub(super) fn whole_word(&mut self, word: &str) -> Option<usize> {
         let end = self.looking_at(word)?;
         let here = std::mem::replace(&mut self.at, end);

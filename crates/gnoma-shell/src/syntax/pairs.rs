@@ -4,7 +4,7 @@
 use super::cursor::{Parse, Parser};
 
 impl Parser<'_> {
-    /// Where what was opened just before `from` is closed by `close`.
+    /// Returns the offset at which `close` ends the construct that was opened just before `from`.
     pub(super) fn closing(&mut self, from: usize, close: char, name: &'static str) -> Parse<usize> {
         let found = self.pairs(from, close, true).closing();
         let Some(length) = found else { return Err(self.unterminated(from, name)) };
@@ -12,8 +12,8 @@ impl Parser<'_> {
         Ok(from + length)
     }
 
-    /// Where `${ }` or a subscript ends. With a `<( )` inside it is an error: only some versions of bash
-    /// look for one there.
+    /// Returns the end of `${ }` or of a subscript. A `<( )` inside it is an error: only some versions of bash look
+    /// for one there.
     pub(super) fn expansion_closing(
         &mut self,
         from: usize,
@@ -27,8 +27,8 @@ impl Parser<'_> {
         Ok(end)
     }
 
-    /// Where calculated text ends: bash sometimes counts brackets within `${ }` and sometimes
-    /// does not.
+    /// Returns the end of calculated text. Text on which bash is inconsistent is an error: it sometimes counts
+    /// brackets within `${ }` and sometimes does not.
     pub(super) fn arithmetic_closing(
         &mut self,
         from: usize,
@@ -46,7 +46,7 @@ impl Parser<'_> {
         Pairs { text: self.rest(from), at: 0, open: vec![close], braces_nest }
     }
 
-    /// Where `wanted` stands unquoted before `end`.
+    /// Returns the offset of an unquoted `wanted` before `end`.
     pub(super) fn delimiter(&self, wanted: char, end: usize) -> Option<usize> {
         let text = self.text.get(self.at..end)?;
         let length = Pairs { text, at: 0, open: vec![wanted], braces_nest: true }.closing()?;
@@ -65,9 +65,9 @@ impl Parser<'_> {
 struct Pairs<'a> {
     text: &'a str,
     at: usize,
-    /// What would close each that is open, innermost last.
+    /// The closing character of each open bracket, innermost last.
     open: Vec<char>,
-    /// Whether what stands in `${ }` is apart from what stands around it.
+    /// True if the content of `${ }` is separate from the text around it.
     braces_nest: bool,
 }
 
@@ -77,7 +77,7 @@ impl Pairs<'_> {
         Some(self.at - 1)
     }
 
-    /// Whether `<(` or `>(` stands in `${ }` or a subscript, outside of quotes and commands.
+    /// True if `<(` or `>(` stands in `${ }` or a subscript, outside of quotes and commands.
     fn has_process(mut self) -> bool {
         while let Some(Some((found, innermost))) = self.step() {
             let is_process = matches!(found, '<' | '>') && self.peek() == Some('(');

@@ -5,7 +5,7 @@ use super::expansions::SPECIAL_PARAMETERS;
 use super::pieces::Shape;
 use super::{Operation, Parameter, Word, WordPart, WordPartKind};
 
-/// Letters of `${x@Q}`.
+/// The letters that `${x@Q}` allows.
 const TRANSFORMATIONS: &str = "QEPAaKkUuL";
 
 impl Parser<'_> {
@@ -123,8 +123,8 @@ impl Parser<'_> {
         self.pattern(Shape::Operand)
     }
 
-    /// Where it stands in double quotes, bash does not always agree with itself on what single quotes
-    /// within it hold.
+    /// Parses a pattern. In double quotes, bash does not always agree with itself on what single quotes within the
+    /// pattern hold; such a pattern is an error.
     fn pattern(&mut self, shape: Shape) -> Parse<Word> {
         let start = self.at;
         let word = self.word(shape)?;

@@ -4,7 +4,7 @@ use super::WordPartKind;
 use super::cursor::{Parse, Parser, continues_name, is_metacharacter, is_name};
 use super::pieces::{BracePieces, Shape};
 
-/// How far the end of `[…]` is looked for.
+/// The greatest distance at which the end of `[…]` is looked for.
 const MAX_BRACKET_BYTES: usize = 200;
 
 impl Parser<'_> {
@@ -62,13 +62,13 @@ impl Parser<'_> {
     }
 }
 
-/// What a `[` begins.
+/// The meaning of a `[` in a word.
 enum Bracket {
     /// A set of this many bytes.
     Closed(usize),
     /// Perhaps a set: quotes, expansions or braces stand in it.
     Unclear,
-    /// Nothing.
+    /// The `[` begins no set.
     Open,
 }
 
@@ -95,8 +95,7 @@ fn is_user_character(found: char) -> bool {
     continues_name(found) || matches!(found, '.' | '+' | '-')
 }
 
-/// Whether a home may stand here: at the start, and where a value begins in what looks like an
-/// assignment.
+/// True if a home (`~`) may stand here: at the start, and where a value begins in what looks like an assignment.
 pub(super) fn tilde_may_follow(shape: Shape, pieces: &BracePieces) -> bool {
     match shape {
         Shape::Alternative | Shape::RegexGroup => false,

@@ -3,10 +3,10 @@
 use super::cursor::is_metacharacter;
 use super::{Span, WordPart, WordPartKind};
 
-/// Where a text ends and what has a meaning in it.
+/// The kind of a text, which decides its end and the characters with a meaning in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// An argument.
+    /// An argument of a command.
     Plain,
     /// An argument that may be `name=( … )`.
     Declaration,
@@ -18,9 +18,9 @@ pub(super) enum Shape {
     Operand,
     /// After the operator of `${x/…}`, up to a second `/`.
     Replaced,
-    /// One of `@(a|b)`.
+    /// One alternative of `@(a|b)`.
     Alternative,
-    /// After `=~`.
+    /// A regular expression after `=~`.
     Regex,
     /// In parentheses after `=~`.
     RegexGroup,
@@ -40,7 +40,7 @@ impl Shape {
         }
     }
 
-    /// Whether it is a word of the grammar, which cannot be empty and ends at blanks.
+    /// True if it is a word of the grammar, which cannot be empty and ends at blanks.
     pub(super) fn is_word(self) -> bool {
         matches!(self, Self::Plain | Self::Declaration | Self::Pattern | Self::Regex)
     }
@@ -64,7 +64,7 @@ pub(super) enum Mark {
     Open,
     Close,
     Comma,
-    /// `..`
+    /// Two dots in a range: `..`.
     Dots,
 }
 
@@ -75,7 +75,7 @@ pub(super) struct BracePiece {
     pub(super) mark: Option<Mark>,
 }
 
-/// What is being collected; neighbouring characters become one literal.
+/// The pieces of a word that are being collected; neighbouring characters become one literal.
 #[derive(Default)]
 pub(super) struct BracePieces {
     pub(super) pieces: Vec<BracePiece>,
@@ -125,7 +125,7 @@ impl BracePieces {
         self.pieces.is_empty().then_some(self.text.as_str())
     }
 
-    /// Whether the last thing was `{`, or `,` after one.
+    /// True if the last piece was `{`, or `,` after one.
     pub(super) fn begins_alternative(&self) -> bool {
         let last = self.pieces.last().and_then(|piece| piece.mark);
         self.text.is_empty() && matches!(last, Some(Mark::Open | Mark::Comma))

@@ -4,10 +4,10 @@ use super::cursor::{Parse, Parser};
 use super::pieces::BracePieces;
 use super::{Arithmetic, Word, WordPart, WordPartKind};
 
-/// Where such a text ends.
+/// The end of such a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum QuoteEnd {
-    /// At `"`.
+    /// The text ends at `"`.
     DoubleQuote,
     /// At the end of the text.
     Text,
@@ -16,7 +16,7 @@ pub(super) enum QuoteEnd {
 }
 
 impl QuoteEnd {
-    /// What a backslash takes the meaning from.
+    /// True if a backslash takes the special meaning from the character.
     fn escapes(self, found: char) -> bool {
         match self {
             Self::DoubleQuote => matches!(found, '$' | '`' | '"' | '\\'),
@@ -25,7 +25,7 @@ impl QuoteEnd {
         }
     }
 
-    /// Whether `\"` in backquotes loses its backslash; `None` when that cannot be told.
+    /// True if `\"` in backquotes loses its backslash; `None` if that cannot be told.
     fn unescapes_quotes(self) -> Option<bool> {
         match self {
             Self::DoubleQuote => Some(true),

@@ -56,7 +56,7 @@ impl Parser<'_> {
         Ok(None)
     }
 
-    /// Whether an operator stands here that takes a descriptor, and not `<(`.
+    /// True if an operator stands here that takes a descriptor, and not `<(`.
     fn at_descriptor_operator(&mut self) -> bool {
         matches!(self.peek(), Some('<' | '>')) && self.peek_second() != Some('(')
     }

@@ -38,7 +38,7 @@ impl Parser<'_> {
         Ok(pieces.finish())
     }
 
-    /// What begins with a character that otherwise ends a word.
+    /// Parses a part that begins with a character that otherwise ends a word.
     fn special_word_part(
         &mut self,
         found: char,
@@ -180,7 +180,7 @@ impl Parser<'_> {
         self.literal_character(pieces)
     }
 
-    /// `'…'`
+    /// Parses text in single quotes: `'…'`.
     pub(super) fn single_quoted(&mut self) -> Parse<String> {
         let start = self.at;
         self.bump_raw();
@@ -192,7 +192,7 @@ impl Parser<'_> {
         Ok(rest.get(..length).unwrap_or_default().to_owned())
     }
 
-    /// `"…"`
+    /// Parses parts in double quotes: `"…"`.
     pub(super) fn double_quoted(&mut self) -> Parse<Vec<WordPart>> {
         let start = self.at;
         self.bump();

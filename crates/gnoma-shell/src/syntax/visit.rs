@@ -11,27 +11,27 @@ use super::{
 pub enum SyntaxNode<'a> {
     /// A list of statements.
     Script(&'a Script),
-    /// A statement.
+    /// One statement of a script.
     Statement(&'a Statement),
-    /// A pipeline.
+    /// One pipeline of a statement.
     Pipeline(&'a Pipeline),
-    /// A command.
+    /// A command of any kind.
     Command(&'a Command),
     /// An arm of a `case`.
     CaseArm(&'a CaseArm),
     /// An assignment before a command.
     Assignment(&'a Assignment),
-    /// A redirection.
+    /// A redirection of a command.
     Redirection(&'a Redirection),
     /// A here-document's body; stands outside of the redirection.
     HereBody(&'a Word),
-    /// A word.
+    /// One word of a command.
     Word(&'a Word),
     /// An element of an array.
     Element(&'a ArrayElement),
     /// A piece of a word.
     Part(&'a WordPart),
-    /// Calculated text.
+    /// The text of a calculation.
     Arithmetic(&'a Arithmetic),
 }
 
@@ -58,7 +58,8 @@ impl Script {
         commands
     }
 
-    /// Where the words stand that belong to no simple command: those of loops and `case`, tests, and assignments.
+    /// Returns the ranges of the words that belong to no simple command: those of loops and `case`, tests, and
+    /// assignments.
     #[must_use]
     pub fn words_outside_commands(&self) -> Vec<Span> {
         let mut spans = Vec::new();
@@ -99,7 +100,7 @@ impl Command {
 }
 
 impl<'a> SyntaxNode<'a> {
-    /// Where it stands.
+    /// Returns the range of the node.
     #[must_use]
     pub fn span(&self) -> Span {
         match self {

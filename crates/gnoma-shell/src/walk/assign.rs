@@ -234,7 +234,7 @@ const STUBBORN: [&str; 12] = [
     "HISTCMD", "BASHPID", "OPTARG",
 ];
 
-/// What setting a variable means for programs.
+/// The consequence of setting a variable, for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
     Harmless,
@@ -390,7 +390,7 @@ pub(super) fn warn(name: &str, value: Option<&Value>, facts: &mut CommandFacts) 
     }
 }
 
-/// Whether a value is one `$(( ))` and nothing else.
+/// True if a value is one `$(( ))` and nothing else.
 fn is_calculated(parts: &[WordPart]) -> bool {
     match parts {
         [WordPart { kind: WordPartKind::Arithmetic(_), .. }] => true,

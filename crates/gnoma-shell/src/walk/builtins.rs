@@ -34,7 +34,7 @@ const SHELLS: [&str; 17] = [
 ];
 
 impl Walker<'_> {
-    /// What a builtin does; `None` when `name` is none.
+    /// Returns the effects of a builtin; `None` if `name` is no builtin.
     pub(super) fn builtin(
         &mut self,
         name: &str,
@@ -461,12 +461,12 @@ pub(super) fn is_name(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Whether a format of `printf` sets a variable, or looks like an option instead.
+/// True if a format of `printf` sets a variable, or looks like an option instead.
 fn sets_by_format(word: &Field) -> bool {
     word.known().is_none_or(|format| format.starts_with('-') || counts(format))
 }
 
-/// Whether a format has a conversion `n`, which sets the variable its argument names.
+/// True if a format has a conversion `n`, which sets the variable its argument names.
 fn counts(format: &str) -> bool {
     let of_conversion = |piece: &str| {
         let letter = piece.find(|c: char| c.is_ascii_alphabetic() || c == '%');
@@ -475,7 +475,8 @@ fn counts(format: &str) -> bool {
     format.split('%').skip(1).any(of_conversion)
 }
 
-/// What `exit`, `break`, `shift` and the like take; with more they give up the line.
+/// True if the words are valid arguments for `exit`, `break`, `shift` and the like: none, or one number. With more
+/// words these builtins give up the line.
 pub(super) fn is_at_most_a_number(words: &[Field]) -> bool {
     match words {
         [] => true,
@@ -484,7 +485,7 @@ pub(super) fn is_at_most_a_number(words: &[Field]) -> bool {
     }
 }
 
-/// Whether `test` takes it for an operator before one operand.
+/// True if `test` takes the text for an operator before one operand.
 fn is_file_test(text: &str) -> bool {
     text.len() == 2 && text.starts_with('-') && !matches!(text, "-a" | "-o")
 }

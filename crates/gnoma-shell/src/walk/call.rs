@@ -13,6 +13,6 @@ pub(super) struct ProgramCall<'c> {
     pub(super) sorted: &'c SortedWords,
     /// The folder it works in.
     pub(super) cwd: Folders,
-    /// Where in what was found the commands begin that belong to it.
+    /// The index in the list of found commands at which the commands that belong to this call begin.
     pub(super) from: usize,
 }

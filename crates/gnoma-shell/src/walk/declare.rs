@@ -11,10 +11,10 @@ use super::facts_of::CommandFacts;
 use crate::expand::{Field, Value};
 use crate::facts::Effect;
 
-/// How a builtin declares variables.
+/// The way in which a builtin declares variables.
 #[derive(Default)]
 struct Declaring {
-    /// Programs get them.
+    /// True if programs get the variables.
     shares: bool,
     /// In a function they are its own.
     owns: bool,
@@ -22,7 +22,7 @@ struct Declaring {
     stays: bool,
     /// They become what is written.
     plainly: bool,
-    /// They become arrays.
+    /// True if the variables become arrays.
     arrays: bool,
 }
 
@@ -124,14 +124,14 @@ impl Walker<'_> {
     }
 }
 
-/// Whether a word is written as `name=( … )`: then its elements are looked at where they stand.
+/// True if a word is written as `name=( … )`: its elements are then examined where they stand.
 fn is_list(word: &Field) -> bool {
     let Field::Unknown { written, .. } = word else { return false };
     let name = written.split_once('=').filter(|(_, value)| value.starts_with('('));
     name.is_some_and(|(name, _)| is_name(name.strip_suffix('+').unwrap_or(name)))
 }
 
-/// Whether what a word sets an array to may begin with a parenthesis that is not written as such.
+/// True if the value to which a word sets an array may begin with a parenthesis that is not written as such.
 fn may_be_read_again(word: &Field) -> bool {
     let Some((_, value)) = word.start().split_once('=') else { return word.known().is_none() };
     let value = value.trim_start();

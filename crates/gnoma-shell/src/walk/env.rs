@@ -21,7 +21,7 @@ const FLAGS: [&str; 11] = [
     "--help",
 ];
 
-/// What an option with a value does.
+/// The meaning of an option with a value.
 #[derive(Clone, Copy)]
 enum Valued {
     Unset,
@@ -44,7 +44,7 @@ const VALUED: [(&str, Valued); 9] = [
 ];
 
 impl Walker<'_> {
-    /// What `env` with these words does.
+    /// Returns the effects of `env` with these words.
     pub(super) fn env(&mut self, words: &[Field]) -> CommandFacts {
         let mut facts = CommandFacts::default();
         let mut rest = words.to_vec();

@@ -3,7 +3,7 @@
 use crate::expand::place::tidy;
 use crate::facts::{Effect, FilePlace, Risk};
 
-/// What one command does, and how bad it is.
+/// The effects of one command, and its risk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct CommandFacts {
     pub(super) effects: Vec<Effect>,
@@ -11,14 +11,14 @@ pub(super) struct CommandFacts {
 }
 
 impl CommandFacts {
-    /// One effect.
+    /// Creates facts with one effect.
     pub(super) fn of(effect: Effect) -> Self {
         let mut facts = Self::default();
         facts.add(effect);
         facts
     }
 
-    /// It cannot be known what it does.
+    /// Creates facts for a command whose effects cannot be known.
     pub(super) fn unknown(why: impl Into<String>) -> Self {
         Self::of(Effect::Unknown(why.into()))
     }

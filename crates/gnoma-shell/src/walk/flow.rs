@@ -92,7 +92,7 @@ impl Walker<'_> {
         self.shown = shown;
     }
 
-    /// What a stage prints, when it is a plain `echo`.
+    /// Returns the text that a stage prints, if it is a plain `echo`.
     fn printed(&self, command: &Command) -> Option<String> {
         let CommandKind::Simple(simple) = &command.kind else { return None };
         let words: Option<Vec<String>> = simple.words.iter().map(Word::constant).collect();
@@ -361,7 +361,7 @@ impl Walker<'_> {
     }
 }
 
-/// What is known of a variable that goes through `fields`.
+/// Returns the known value of a variable that takes each of `fields` in turn.
 fn value_of_all(fields: &[Field]) -> Value {
     if let [field @ (Field::Pattern(_) | Field::Listed { .. })] = fields {
         return Value::of(field);

@@ -5,45 +5,45 @@ use std::sync::Arc;
 use crate::expand::Field;
 use crate::facts::{Effect, FilePlace, Invocation};
 
-/// Where standard input comes from.
+/// The source of standard input.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Input {
-    /// Where the whole line's input comes from.
+    /// The source of the whole line's input.
     Inherited,
-    /// A file.
+    /// The content of a file.
     File(Field),
-    /// This text.
+    /// A text that is known exactly.
     Text(String),
     /// Names that other commands list.
     Listing(Listing),
-    /// What other commands print.
+    /// The output of other commands.
     Pipe(InputSource),
 }
 
 /// Names of files that a command prints.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Listing {
-    /// Where the files lie.
+    /// The places of the files.
     pub(super) places: Arc<[FilePlace]>,
-    /// What each name begins with.
+    /// The text with which each name begins.
     pub(super) start: String,
     /// A zero byte ends each name, and no other test chose them than those of `places`.
     pub(super) exact: bool,
 }
 
-/// Where the data of a pipe come from.
+/// The source of the data in a pipe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum InputSource {
-    /// Nothing remarkable.
+    /// A source with no special risk.
     #[default]
     Plain,
     /// A program that decodes: what comes out is not what is to be read in the command.
     Decoded,
-    /// Another machine.
+    /// Data from another machine.
     Network,
 }
 
-/// What commands feed into a pipe.
+/// Returns the riskiest source of the data that commands feed into a pipe.
 pub(super) fn feed_of(commands: &[Invocation]) -> InputSource {
     commands.iter().map(feed_of_one).max().unwrap_or_default()
 }

@@ -16,7 +16,7 @@ impl Walker<'_> {
         }
     }
 
-    /// What holds after the last command where it succeeded, and where it failed.
+    /// Returns the shell's state after the last command: if it succeeded, and if it failed.
     pub(super) fn ends(&mut self) -> (ShellState, ShellState) {
         let failed = self.failed.take().unwrap_or_else(|| self.state.clone());
         (self.state.clone(), failed)
@@ -151,7 +151,8 @@ impl Walker<'_> {
     }
 }
 
-/// What is known of a variable that is one or the other; one that was not set may come from outside.
+/// Returns the known value of a variable that has one value or the other. A variable that was not set may come from
+/// outside.
 fn either(one: Option<&Value>, other: Option<&Value>) -> Value {
     match (one, other) {
         (Some(one), Some(other)) => one.or(other),

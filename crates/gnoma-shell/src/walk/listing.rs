@@ -75,8 +75,8 @@ impl Walker<'_> {
     }
 }
 
-/// Where what `find` finds lies, and whether its names tell all there is to know: everything below, and
-/// the names it was told to look for.
+/// Returns the places of the files that `find` finds, and whether its names say all there is to know: everything
+/// below, and the names it was told to look for.
 pub(super) fn found(
     folders: &Folders,
     starts: &[Field],
@@ -140,7 +140,7 @@ fn below_named(folders: &Folders, start: &str, name: &str) -> Vec<FilePlace> {
     folders.below(start).into_iter().map(named).collect()
 }
 
-/// What stands for the name that `mktemp` chooses: its letters are random, and nothing of that name was there.
+/// Returns a stand-in for the name that `mktemp` chooses: its letters are random, and no file of that name existed.
 fn new_file(words: &[&str]) -> Option<String> {
     const UNNAMED: &str = "tmp.XXXXXXXXXX";
     const FOLDER: &str = "/tmp";
@@ -164,7 +164,7 @@ fn is_certain(effect: &Effect) -> bool {
     matches!(effect, Effect::Read(FilePlace::Path(_) | FilePlace::Pattern { .. }))
 }
 
-/// Whether a program prints some of the lines it reads, each whole.
+/// True if a program prints some of the lines it reads, each whole.
 fn chooses(program: &str, words: &[&str]) -> bool {
     let flags = |allowed: &str| {
         words.iter().all(|word| {
@@ -191,7 +191,7 @@ fn chooses(program: &str, words: &[&str]) -> bool {
     }
 }
 
-/// Where names lie that a program lists.
+/// Returns the places of the names that a program lists.
 fn listed(program: &str, words: &[&str], folders: &Folders) -> Option<Vec<FilePlace>> {
     let paths = match (program, words) {
         ("git", ["ls-files", rest @ ..]) => paths_after(rest, &GIT, 0)?,
@@ -257,7 +257,7 @@ const FD: ListingOptions = ListingOptions {
 };
 
 impl ListingOptions {
-    /// Whether a word is an option that changes neither what is listed of nor how it is printed.
+    /// True if a word is an option that changes neither what is listed nor how it is printed.
     fn takes(&self, word: &str) -> bool {
         let joined = word.split_once('=').is_some_and(|(name, _)| self.valued.contains(&name));
         joined || self.flags.contains(&word)

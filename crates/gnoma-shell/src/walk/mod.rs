@@ -47,7 +47,7 @@ const MAX_VARIABLES: usize = 400;
 /// Sub-commands a line may have before its mere length is odd.
 const MAX_PLAIN_COMMANDS: usize = 50;
 
-/// What `text` does when it is run at `start`.
+/// Analyses the effects that `text` has if it is run at `start`.
 #[must_use]
 pub fn analyse(text: &str, start: &StartContext) -> Analysis {
     let mut analysis = Analysis { oddities: odd::in_text(text), ..Analysis::default() };
@@ -81,17 +81,17 @@ struct Walker<'a> {
     /// The text the tree's places are in.
     text: Arc<str>,
     state: ShellState,
-    /// What holds where the last command failed, when that is something else.
+    /// The state if the last command failed, when that is a different one.
     failed: Option<ShellState>,
-    /// What may hold where loops and functions are left early.
+    /// The state that may hold where loops and functions are left early.
     left: Option<ShellState>,
-    /// What may hold where an expansion failed: the shell goes on with the next line.
+    /// The state that may hold where an expansion failed: the shell continues with the next line.
     aborted: Option<ShellState>,
     /// Variables that the functions being called made their own, with what they were.
     locals: Vec<Vec<(String, Option<Value>)>>,
     /// Loops that are being walked in this function.
     loops: usize,
-    /// How often a variable or the folder was set.
+    /// The number of times that a variable or the folder was set.
     changes: usize,
     /// A descriptor was closed, so what uses one may fail.
     closes: bool,
@@ -109,7 +109,7 @@ struct Walker<'a> {
     nesting: usize,
     /// Simple commands that were walked, those in loops and functions each time.
     steps: usize,
-    /// Something was left out because there was too much.
+    /// True if a part was left out because there was too much.
     exhausted: bool,
     /// Functions that are being called.
     calls: Vec<String>,

@@ -107,7 +107,7 @@ fn host_with_user(address: &str) -> &str {
     rest.split(['/', '?', '#']).next().unwrap_or(rest)
 }
 
-/// What is odd about an address that is downloaded from or sent to.
+/// Returns the oddities of an address that is downloaded from or sent to.
 pub(super) fn in_address(address: &str) -> Vec<String> {
     let mut oddities = Vec::new();
     let authority = host_with_user(address);

@@ -125,7 +125,7 @@ impl Walker<'_> {
         facts
     }
 
-    /// What the table says, and nothing more.
+    /// Returns the effects that the table gives for the program, and no others.
     pub(super) fn generic(&mut self, call: &ProgramCall<'_>) -> CommandFacts {
         let mut facts = self.options(call);
         self.operands(call, &mut facts);
@@ -162,7 +162,7 @@ impl Walker<'_> {
         }
     }
 
-    /// What the options do.
+    /// Returns the effects of the options.
     pub(super) fn options(&mut self, call: &ProgramCall<'_>) -> CommandFacts {
         let mut facts = CommandFacts::default();
         if let Some(why) = call.sorted.strange.first() {
@@ -180,7 +180,7 @@ impl Walker<'_> {
         facts
     }
 
-    /// What the operands are.
+    /// Adds the effects of the operands, by their roles.
     pub(super) fn operands(&mut self, call: &ProgramCall<'_>, facts: &mut CommandFacts) {
         let operands = call.sorted.operands.as_slice();
         if operands.is_empty() {
@@ -228,7 +228,7 @@ impl Walker<'_> {
         facts.add(Effect::Read(FilePlace::Unknown(named)));
     }
 
-    /// What a word does in its role.
+    /// Adds the effects of a word in its role.
     pub(super) fn act(
         &mut self,
         call: &ProgramCall<'_>,
@@ -292,9 +292,9 @@ fn file_operand(call: &ProgramCall<'_>, word: &Field, facts: &mut CommandFacts) 
     }
 }
 
-/// Where a word points to that is read. Names of a listing are split at blanks, unless they are exact, and
-/// may so become any path: then only programs that show no contents may have them. Of everything below a
-/// folder those that show whole files show secrets, too.
+/// Returns the places that a word points to, for a word that is read. Names of a listing are split at blanks,
+/// unless they are exact, and may so become any path: then only programs that show no contents may have them.
+/// Programs that show whole files show secrets, too, among everything below a folder.
 fn places(call: &ProgramCall<'_>, word: &Field) -> Vec<FilePlace> {
     let Field::Listed { places, exact, .. } = word else { return call.cwd.places(word) };
     let searches = SEARCHING.contains(&call.title);
@@ -347,7 +347,7 @@ fn alternatives(pattern: &str) -> Option<Vec<String>> {
     (all.len() <= MOST).then_some(all)
 }
 
-/// Whether a program reads files that it is named.
+/// True if a program reads the files that are named in its arguments.
 fn takes_files(entry: &ProgramEntry) -> bool {
     let operands = &entry.operands;
     let roles = operands.front.iter().chain(&operands.repeated).chain(&operands.back);
@@ -368,7 +368,7 @@ fn read_otherwise(call: &ProgramCall<'_>, word: &Field, facts: &mut CommandFacts
     }
 }
 
-/// Whether an option says that no pager is wanted.
+/// True if an option turns the pager off.
 fn is_unpaged(sorted: &SortedWords) -> bool {
     sorted.options.iter().any(|given| {
         given.leads_to == Some(Consequence::Unpaged)
@@ -376,7 +376,7 @@ fn is_unpaged(sorted: &SortedWords) -> bool {
     })
 }
 
-/// What an option leads to beside its value.
+/// Adds the consequence of an option, in addition to its value.
 fn lead(call: &ProgramCall<'_>, given: &GivenOption, facts: &mut CommandFacts) {
     let title = format!("{} {}", call.title, given.name);
     match given.leads_to {
@@ -465,7 +465,8 @@ fn paths_of_git(word: &Field) -> Vec<Field> {
         .collect()
 }
 
-/// Whether a word is like `/dev/null`, in a role where that has no effect. To most that write, `-` is a file.
+/// True if a word is like `/dev/null`, in a role where that has no effect. For most programs that write, `-` is a
+/// file.
 fn keeps_nothing(call: &ProgramCall<'_>, role: Role, word: &Field) -> bool {
     let Some(text) = word.known().filter(|text| is_nowhere(text)) else { return false };
     let changes = [Consequence::Writes, Consequence::Deletes];

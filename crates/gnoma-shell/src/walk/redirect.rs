@@ -11,13 +11,13 @@ use crate::syntax::{Command, Descriptor, Redirection, Target, Word};
 /// Paths that the shell itself takes for connections.
 const NETWORK: [&str; 2] = ["/dev/tcp/", "/dev/udp/"];
 
-/// What the redirections of a command do.
+/// The effects of the redirections of a command.
 #[derive(Debug, Default)]
 pub(super) struct Redirected {
     pub(super) facts: CommandFacts,
     /// Standard input, when it is changed.
     pub(super) input: Option<Input>,
-    /// Whether standard output may go to a terminal, when it is changed.
+    /// The new target of standard output, if it is changed: true if it may be a terminal.
     pub(super) shown: Option<bool>,
 }
 
@@ -120,7 +120,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Whether one of them may fail, so that the command does not run.
+    /// True if one of the redirections may fail, so that the command does not run.
     pub(super) fn may_fail(&self, redirections: &[Redirection]) -> bool {
         redirections.iter().any(|redirection| match &redirection.target {
             Target::HereString(_) | Target::HereDocument(_) => false,
@@ -210,7 +210,7 @@ fn text_input(field: &Field) -> Input {
     field.known().map_or(Input::Pipe(InputSource::Plain), |text| Input::Text(text.to_owned()))
 }
 
-/// Whether output that goes there may be seen.
+/// True if output to this target may be seen.
 fn may_be_terminal(field: &Field) -> bool {
     let start = field.start();
     field.known() != Some("/dev/null")

@@ -97,7 +97,7 @@ impl Walker<'_> {
         }
     }
 
-    /// How bad it is to run what comes in, and says so where it is odd.
+    /// Returns the risk of running the data from standard input, and notes it as an oddity if it is odd.
     pub(super) fn input_risk(&mut self, from: usize) -> Risk {
         let feed = match &self.input {
             Input::Pipe(feed) => *feed,
@@ -107,7 +107,7 @@ impl Walker<'_> {
         risk_of(feed).max(self.feed_risk(from))
     }
 
-    /// How bad it is to run what substitutions within this command give.
+    /// Returns the risk of running the output of substitutions within this command.
     pub(super) fn feed_risk(&mut self, from: usize) -> Risk {
         let feed = feed_of(self.found.get(from..).unwrap_or_default());
         self.note_feed("a program", feed);

@@ -14,17 +14,17 @@ pub(super) struct Function {
     pub(super) body: Arc<Command>,
     /// False when it is only perhaps defined.
     pub(super) certain: bool,
-    /// It may have another body as well.
+    /// True if the function may have another body as well.
     pub(super) several: bool,
 }
 
-/// What a shell has set.
+/// The settings of a shell: its folders, variables and functions.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ShellState {
     pub(super) folders: Folders,
-    /// For `cd -`.
+    /// The folder before the last `cd`, for `cd -`.
     pub(super) before: Option<Folders>,
-    /// Of `pushd`.
+    /// The folder stack of `pushd`.
     pub(super) stack: Vec<Folders>,
     /// Shared: most commands set none.
     pub(super) variables: Arc<BTreeMap<String, Value>>,
@@ -33,7 +33,7 @@ pub(super) struct ShellState {
     pub(super) stubborn: BTreeSet<String>,
     /// Variables that may be arrays.
     pub(super) arrays: BTreeSet<String>,
-    /// Nothing gets here: the shell, the loop or the function was left.
+    /// True if execution does not get here: the shell, the loop or the function was left.
     pub(super) gone: bool,
 }
 
@@ -51,7 +51,7 @@ impl ShellState {
         }
     }
 
-    /// What holds when either this or `other` may be so.
+    /// Merges in another state, so that either this or `other` may be true.
     pub(super) fn or(&mut self, other: Self) {
         match (self.gone, other.gone) {
             (false, true) => return,

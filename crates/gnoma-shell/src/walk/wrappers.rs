@@ -81,7 +81,7 @@ fn wrapper_of(name: &str) -> Option<Wrapper> {
 }
 
 impl Walker<'_> {
-    /// What a program does that runs its arguments; `None` when it is none.
+    /// Returns the effects of a program that runs its arguments; `None` if it is no such program.
     pub(super) fn wrapper(&mut self, name: &str, words: &[Field]) -> Option<CommandFacts> {
         let wrapper = wrapper_of(name)?;
         let mut facts = CommandFacts::default();
@@ -162,7 +162,7 @@ impl Walker<'_> {
 }
 
 impl Wrapper {
-    /// Whether the value of an option is the next word; `None` for an unknown option.
+    /// Reports whether the value of an option is the next word; `None` for an unknown option.
     fn option(&self, text: &str) -> Option<bool> {
         if text == "--" {
             return Some(false);
@@ -208,7 +208,7 @@ const LONG_WITH_VALUE: [&str; 14] = [
     "regid",
 ];
 
-/// Whether the option's value is the next word.
+/// True if the option's value is the next word.
 fn needs_value(name: &str, option: &str) -> bool {
     if let Some(long) = option.strip_prefix('-') {
         return LONG_WITH_VALUE.contains(&long);

@@ -30,7 +30,7 @@ use super::{
     unlock::OWNER_ALL,
 };
 
-/// What was done so far.
+/// The changes made so far.
 #[derive(Default)]
 pub(super) struct AppliedChange {
     pub(super) written: BTreeSet<Vec<u8>>,
@@ -38,13 +38,13 @@ pub(super) struct AppliedChange {
     pub(super) left: Vec<LeftOut>,
 }
 
-/// One restore.
+/// One restore of a stored tree.
 pub(super) struct Apply<'a> {
     objects: &'a Objects,
     /// Files to write although their contents are right.
     forced: &'a BTreeSet<Vec<u8>>,
     path: Vec<u8>,
-    /// What was replaced waits there to be unlinked.
+    /// The replaced files, which wait there to be unlinked.
     swapped: Swapped,
     pub(super) done: AppliedChange,
 }
@@ -233,7 +233,7 @@ impl<'a> Apply<'a> {
         self.write(here, name, known, &Item::File { hash: *hash, mode, size: now.size });
     }
 
-    /// Whether a file or link is still what was kept; else it is left.
+    /// Reports whether a file or link is still what was kept; else it is left.
     fn is_unchanged(&mut self, here: Here<'_>, name: &[u8], node: &Node) -> bool {
         let same = match node {
             Node::File(file) => is_same_file(here.fd, name, &file.stamp),

@@ -22,11 +22,11 @@ use super::{
     workspace::{MAX_THREADS, Workspace},
 };
 
-/// What must be free beside what is written.
+/// The bytes that must be free beside what is written.
 const SPARE_BYTES: u64 = 64 << 20;
 
-/// What this process has promised to copies that are not written yet, so that several at once do not count on the same
-/// room.
+/// The bytes that this process has promised to copies that are not written yet, so that several at once do not
+/// count on the same room.
 static PROMISED: AtomicU64 = AtomicU64::new(0);
 
 /// Room for one copy. Dropped, it is nobody's.

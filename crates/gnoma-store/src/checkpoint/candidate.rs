@@ -7,15 +7,15 @@ use super::{
     error::Error, lock, made::Made, merge::Sides, snapshot_id::SnapshotId, workspace::Workspace,
 };
 
-/// What a merge would make of the files.
+/// The result that a merge would have for the files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Candidate {
-    /// Nothing that the workspace does not have.
+    /// The merge would bring nothing that the workspace does not have.
     Nothing,
-    /// What the copy is: nothing else has changed since it was made.
+    /// The merge would give the copy as it is: nothing else has changed since it was made.
     Same,
-    /// What the copy is now: it was brought up to this snapshot of the workspace, of which it counts as
-    /// made from now on.
+    /// The merge would give the copy as it is now: it was brought up to this snapshot of the workspace, of which it
+    /// counts as made from now on.
     BroughtUp(SnapshotId),
     /// Both sides cannot be brought together.
     Conflict,

@@ -29,22 +29,22 @@ const CONTEXT_LINES: usize = 3;
 pub enum Point<'a> {
     /// The files as they are.
     Now,
-    /// A snapshot.
+    /// The files of this snapshot.
     Snapshot(&'a SnapshotId),
 }
 
-/// How a path differs.
+/// The way in which a path differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ChangeKind {
-    /// It is new.
+    /// The path is new.
     Added,
-    /// It is gone.
+    /// The path is gone.
     Removed,
-    /// Its contents, or a link's target.
+    /// The contents differ, or a link's target.
     Edited,
-    /// Its mode only.
+    /// Only the mode differs.
     Mode,
-    /// It became something else: a file a folder, a link a file.
+    /// The path became something else: a file a folder, a link a file.
     Kind,
 }
 
@@ -70,7 +70,7 @@ pub enum Side {
         mode: u32,
         /// Length in bytes.
         size: u64,
-        /// What is in it.
+        /// The contents of the file.
         contents: Contents,
     },
     /// A folder.
@@ -80,10 +80,10 @@ pub enum Side {
     },
     /// A symbolic link.
     Link {
-        /// Where it points.
+        /// The path that the link points to.
         target: PathBuf,
     },
-    /// Something that was not kept: it cannot be shown or brought back.
+    /// A thing that was not kept: it cannot be shown or restored.
     NotKept,
 }
 
@@ -94,20 +94,20 @@ pub struct Contents(Hash);
 /// A path that differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Where, relative to the workspace.
+    /// The path, relative to the workspace.
     pub path: PathBuf,
-    /// How.
+    /// The way in which the path differs.
     pub kind: ChangeKind,
-    /// What it was.
+    /// The state before the change.
     pub before: Option<Side>,
-    /// What it is.
+    /// The state after the change.
     pub after: Option<Side>,
 }
 
 impl Workspace {
-    /// What differs from `from` to `to`, in byte order of paths. Of what was not kept only that it is
-    /// gone, or became something that is kept, or was that before, is known. What is new and not kept
-    /// is passed over: nothing was lost.
+    /// Returns what differs from `from` to `to`, in byte order of paths. Of what was not kept only that it is gone,
+    /// or became something that is kept, or was that before, is known. What is new and not kept is passed over:
+    /// nothing was lost.
     ///
     /// # Errors
     ///
@@ -125,7 +125,7 @@ impl Workspace {
         self.between(before, after)
     }
 
-    /// What differs between two trees.
+    /// Returns the changes between two trees.
     pub(super) fn between(&self, before: Hash, after: Hash) -> Result<Vec<Change>, Error> {
         let mut changes = Vec::new();
         compare(&self.vault.0.objects, Some(before), Some(after), &mut |path, before, after| {

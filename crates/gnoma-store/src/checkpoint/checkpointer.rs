@@ -39,7 +39,7 @@ pub struct Checkpointer {
 }
 
 impl Checkpointer {
-    /// Starts the thread.
+    /// Starts the thread that works on `workspace`.
     ///
     /// # Errors
     ///
@@ -80,7 +80,7 @@ impl Checkpointer {
         Arc::clone(&self.merging).lock_owned().await
     }
 
-    /// Whether the vault should be tidied.
+    /// Reports whether the vault should be tidied.
     #[must_use]
     pub fn is_due(&self) -> bool {
         self.workspace.vault.is_due()

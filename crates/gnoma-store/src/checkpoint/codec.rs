@@ -17,7 +17,7 @@ pub(super) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// What is left to read. Every method gives `None` where the bytes end too early.
+/// The bytes that are left to read. Every method gives `None` where the bytes end too early.
 pub(super) struct ByteReader<'a>(pub(super) &'a [u8]);
 
 impl<'a> ByteReader<'a> {
@@ -28,12 +28,12 @@ impl<'a> ByteReader<'a> {
         Some(head)
     }
 
-    /// One byte.
+    /// Reads the next byte.
     pub(super) fn byte(&mut self) -> Option<u8> {
         self.take(1)?.first().copied()
     }
 
-    /// A number.
+    /// Reads the next number.
     pub(super) fn number(&mut self) -> Option<u64> {
         let mut value = 0u64;
         for shift in (0..64).step_by(7) {
@@ -51,18 +51,18 @@ impl<'a> ByteReader<'a> {
         self.number()?.try_into().ok()
     }
 
-    /// A counted string.
+    /// Reads the next counted string.
     pub(super) fn bytes(&mut self) -> Option<&'a [u8]> {
         let count = usize::try_from(self.number()?).ok()?;
         self.take(count)
     }
 
-    /// A digest.
+    /// Reads the next digest.
     pub(super) fn hash(&mut self) -> Option<Hash> {
         Some(Hash(self.take(HASH_BYTES)?.try_into().ok()?))
     }
 
-    /// Whether everything was read.
+    /// Reports whether everything was read.
     pub(super) fn is_done(&self) -> bool {
         self.0.is_empty()
     }

@@ -34,7 +34,7 @@ const MANY_SMALL_PACKS: usize = 16;
 /// A pack is rewritten when less than one part in this many is needed.
 const WORTH_REWRITING: u64 = 2;
 
-/// What a collection did.
+/// The result of a collection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Collected {
     /// Bytes of the deleted files, minus those that were rewritten.
@@ -180,16 +180,16 @@ struct DoomedPack {
     path: PathBuf,
     bytes: u64,
     all: Vec<Hash>,
-    /// What must be elsewhere before.
+    /// The objects that must be elsewhere before the pack goes.
     live: Vec<(Hash, Spot)>,
 }
 
-/// What is to be deleted.
+/// The files that are to be deleted.
 #[derive(Default)]
 struct Plan {
     packs: Vec<DoomedPack>,
     large: HashMap<Hash, (PathBuf, u64)>,
-    /// What is to go later.
+    /// The bytes that are to go later.
     young_bytes: u64,
 }
 
@@ -223,7 +223,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Judges one pack.
+    /// Decides what happens to one pack.
     fn pack(
         &mut self,
         file: Aged,

@@ -9,10 +9,10 @@ use super::{
     tree::{Item, Tree},
 };
 
-/// What is told of each difference: the path, and what is there before and after.
+/// The callback for each difference: it gets the path, and what is there before and after.
 type Visit<'a> = dyn FnMut(&[u8], Option<&Item>, Option<&Item>) + 'a;
 
-/// Reads a tree.
+/// Reads a stored tree by its hash.
 pub(super) fn load(objects: &Objects, hash: &Hash) -> Result<Tree, Error> {
     Tree::decode(&objects.read(hash)?)
         .ok_or_else(|| Error::Damaged(format!("object `{hash}` is not a tree")))
@@ -107,7 +107,7 @@ fn pairs<'t>(
     })
 }
 
-/// What is at `path` in a tree.
+/// Returns what is at `path` in a tree.
 pub(super) fn find(objects: &Objects, root: Hash, path: &[u8]) -> Result<Option<Item>, Error> {
     let mut item = Item::Folder { hash: root, mode: 0 };
     for name in path.split(|byte| *byte == b'/') {

@@ -33,12 +33,12 @@ use super::{
 /// Entries that are worth a thread of their own.
 const MIN_SHARED: usize = 64;
 
-/// One copy.
+/// One copy of a stored tree.
 pub(super) struct Copying<'a> {
     objects: &'a Objects,
     /// Threads that may still be started.
     spare: Spare,
-    /// It need not be made any more.
+    /// True once the copy need not be made any more.
     unwanted: &'a AtomicBool,
 }
 

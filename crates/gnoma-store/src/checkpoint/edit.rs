@@ -14,7 +14,7 @@ use super::{
 /// The mode of folders that nobody has named and that something is in.
 const FOLDER_MODE: u32 = 0o755;
 
-/// What becomes of one name.
+/// The change to one name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Set {
     /// A file or a link.
@@ -25,7 +25,7 @@ pub(super) enum Set {
     Folder(u32),
 }
 
-/// What becomes of a name and of those below it.
+/// The changes to a name and to those below it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Edit {
     pub(super) set: Option<Set>,
@@ -33,13 +33,13 @@ pub(super) struct Edit {
 }
 
 impl Edit {
-    /// What becomes of a path below.
+    /// Returns the changes to a path below.
     pub(super) fn at(&mut self, path: &[u8]) -> &mut Self {
         let names = path.split(|byte| *byte == b'/');
         names.fold(self, |edit, name| edit.below.entry(name.to_vec()).or_default())
     }
 
-    /// Whether the path below becomes a folder.
+    /// Reports whether the path below becomes a folder.
     pub(super) fn makes_folder(&self, path: &[u8]) -> bool {
         let mut names = path.split(|byte| *byte == b'/');
         let found = names.try_fold(self, |edit, name| edit.below.get(name));

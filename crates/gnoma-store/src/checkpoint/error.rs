@@ -7,24 +7,24 @@ use std::{
 
 use gnoma_core::store::{StoreError, StoreErrorKind};
 
-/// Why a checkpoint could not be taken, read or brought back.
+/// The reason why a checkpoint could not be taken, read or restored.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The system refused.
+    /// The system refused an operation.
     #[error("cannot {what} `{}`: {source}", path.display())]
     Io {
-        /// What was tried, as a verb.
+        /// The operation that was tried, as a verb.
         what: &'static str,
-        /// Where.
+        /// The path that was refused.
         path: PathBuf,
-        /// The system's reason.
+        /// The reason that the system gave.
         source: io::Error,
     },
     /// No checkpoint has this id.
     #[error("no checkpoint `{0}` of this folder")]
     Unknown(String),
-    /// Something stored is not what was stored.
+    /// The store holds something else than what was stored.
     #[error("the checkpoint store is damaged: {0}; nothing was written from it")]
     Damaged(String),
     /// The store was written by a newer version.
@@ -37,10 +37,10 @@ pub enum Error {
         .0.display()
     )]
     Foreign(PathBuf),
-    /// What somebody else changed would be overwritten.
+    /// Changes made outside the session would be overwritten.
     #[error("{} changed outside the session and would be overwritten", names(.paths))]
     Conflict {
-        /// Which, relative to the workspace.
+        /// The changed paths, relative to the workspace.
         paths: Vec<PathBuf>,
     },
     /// There are not so many states to go back to.
@@ -57,7 +57,7 @@ pub enum Error {
     Busy,
 }
 
-/// How far one could have gone.
+/// Describes how far the session could have gone.
 fn states(count: usize, which: &str) -> String {
     match count {
         0 => format!("this session has no checkpoint {which}"),
@@ -66,7 +66,7 @@ fn states(count: usize, which: &str) -> String {
     }
 }
 
-/// How many paths a message names.
+/// The number of paths that a message names.
 const NAMED_PATHS: usize = 3;
 
 fn names(paths: &[PathBuf]) -> String {

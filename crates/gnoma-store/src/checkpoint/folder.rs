@@ -7,10 +7,10 @@ use rustix::{
     io::Errno,
 };
 
-/// Folders within folders.
+/// The most folders within folders.
 pub(super) const MAX_DEPTH: u32 = 200;
 
-/// How folders are opened.
+/// The flags with which folders are opened.
 pub(super) const FOLDER_FLAGS: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 

@@ -2,12 +2,12 @@
 
 use super::{made::Made, snapshot_id::SnapshotId};
 
-/// Which snapshots are behind and ahead of the files as they are now.
+/// The snapshots that are behind and ahead of the files as they are now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct History {
     /// Oldest first; each was taken before a step.
     past: Vec<SnapshotId>,
-    /// What was rewound; the last is the next to redo.
+    /// The snapshots that were rewound; the last is the next to redo.
     future: Vec<SnapshotId>,
     /// Of these, the states that rewinds set out from.
     rewound: Vec<SnapshotId>,
@@ -18,7 +18,7 @@ pub(super) struct History {
 pub(super) struct HistoryStep {
     /// Back (`true`) or forth.
     pub(super) is_back: bool,
-    /// How many snapshots far; at least one.
+    /// The number of snapshots to go; at least one.
     pub(super) count: usize,
 }
 
@@ -70,7 +70,7 @@ impl History {
         &self.rewound
     }
 
-    /// How to get to `id`; `None` when it is on neither side.
+    /// Returns the step that leads to `id`; `None` when it is on neither side.
     pub(super) fn step_to(&self, id: &SnapshotId) -> Option<HistoryStep> {
         let far = |ids: &[SnapshotId]| ids.iter().rev().position(|known| known == id);
         let back = far(&self.past).map(|far| HistoryStep { is_back: true, count: far + 1 });

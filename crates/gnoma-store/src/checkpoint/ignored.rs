@@ -10,7 +10,7 @@ use super::{
     state::push_name,
 };
 
-/// Whether version control ignores what is, or was, at `path` below `root`.
+/// Reports whether version control ignores what is, or was, at `path` below `root`.
 pub(super) fn is_ignored(root: &OwnedFd, outer: &OuterRules, path: &[u8], is_folder: bool) -> bool {
     below(&Frame::new(None, outer, root, b""), path, path, is_folder)
 }

@@ -32,13 +32,13 @@ use super::{
     write::Batch,
 };
 
-/// How often a merge is begun again because somebody writes to its files.
+/// The number of tries for a merge whose files change while it runs.
 const MAX_TRIES: u32 = 5;
 
 /// The newest snapshots, among which the plan of a merge is that was killed.
 const MAX_LOOKED_AT: usize = 200;
 
-/// What became of a merge.
+/// The result of a merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Merge {
     /// The copy has no changes.
@@ -50,26 +50,26 @@ pub enum Merge {
     Landed {
         /// The files as they are now.
         after: SnapshotId,
-        /// What changed.
+        /// The paths that changed.
         paths: Vec<PathBuf>,
-        /// What the copy changed and version control ignores: it was left out.
+        /// The paths that the copy changed and version control ignores: they were left out.
         ignored: Vec<PathBuf>,
     },
-    /// Nothing was changed: the workspace is not as the copy was made of it, or brought up to it, any more.
+    /// The merge changed nothing: the workspace is not as the copy was made of it, or brought up to it, any more.
     Moved {
-        /// What the copy changed, all of it, as a diff.
+        /// All changes of the copy, as a diff.
         diff: String,
     },
-    /// Nothing was changed: both sides cannot be brought together.
+    /// The merge changed nothing: both sides cannot be brought together.
     Conflict {
-        /// Where.
+        /// The conflicts, each with its path.
         conflicts: Vec<MergeConflict>,
-        /// What the copy changed, all of it, as a diff.
+        /// All changes of the copy, as a diff.
         diff: String,
     },
 }
 
-/// What taking back one merge leads to.
+/// The result of looking for a way to rewind one merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Without {
     /// Restoring this takes it back.
@@ -145,7 +145,7 @@ impl Workspace {
         Err(Error::Busy)
     }
 
-    /// What was changed in `copy` since it was made of the snapshot `base`, as a diff.
+    /// Returns the changes in `copy` since it was made of the snapshot `base`, as a diff.
     ///
     /// # Errors
     ///
@@ -322,7 +322,7 @@ impl Workspace {
         Ok(after)
     }
 
-    /// What a merge does, and the tree that it leads to where nothing is at odds.
+    /// Returns what a merge does, and the tree that it leads to where nothing is at odds.
     pub(super) fn planned(
         &self,
         sides: Sides,
@@ -356,7 +356,7 @@ impl Workspace {
         Ok(())
     }
 
-    /// What of a merge was changed again since.
+    /// Returns the paths of a merge that were changed again since.
     fn changed_since(
         &self,
         before: &Snapshot,

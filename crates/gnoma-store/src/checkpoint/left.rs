@@ -2,16 +2,16 @@
 
 use std::path::PathBuf;
 
-/// Why a path was left as it is.
+/// The reason why a path was left as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeftWhy {
     /// The existing file was never saved.
     NotKept,
-    /// It changed while files were restored.
+    /// The path changed while files were restored.
     Changed,
     /// Things that were never kept are in the folder.
     NotEmpty,
-    /// What was kept is damaged.
+    /// The copy that was kept is damaged.
     Damaged,
     /// The system refused; its words.
     Refused(String),
@@ -20,8 +20,8 @@ pub enum LeftWhy {
 /// A path that was left as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Where, relative to the workspace.
+    /// The path, relative to the workspace.
     pub path: PathBuf,
-    /// Why.
+    /// The reason why the path was left.
     pub why: LeftWhy,
 }

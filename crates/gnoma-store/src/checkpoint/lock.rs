@@ -15,7 +15,7 @@ use rustix::{
 
 use super::error::{At, Error};
 
-/// How often a lock that is taken is tried, and how long between.
+/// The number of tries for a lock that is taken, and the time between them.
 const TRIES: u32 = 200;
 const PAUSE: Duration = Duration::from_millis(25);
 

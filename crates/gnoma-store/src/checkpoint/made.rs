@@ -5,32 +5,32 @@ use super::{
     snapshot_id::SnapshotId,
 };
 
-/// What led to a snapshot.
+/// The event that led to a snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Made {
-    /// It was requested, before or after a step.
+    /// The snapshot was requested, before or after a step.
     #[default]
     Asked,
     /// A restore kept what it was about to change.
     BeforeRestore {
-        /// What was to be brought back.
+        /// The snapshot that was to be restored.
         target: SnapshotId,
     },
     /// A restore was completed.
     Restored {
-        /// What was brought back.
+        /// The snapshot that was restored.
         target: SnapshotId,
-        /// What had been there.
+        /// The snapshot of what had been there.
         before: SnapshotId,
     },
     /// Files are to become so: a merge or a restore makes them so next. No state that anything had.
     Planned {
-        /// What is there until then.
+        /// The snapshot of what is there until then.
         before: SnapshotId,
     },
     /// A merge was completed.
     Merged {
-        /// What had been there.
+        /// The snapshot of what had been there.
         before: SnapshotId,
     },
 }
@@ -66,7 +66,7 @@ impl Made {
         })
     }
 
-    /// Whether the files were ever so.
+    /// Reports whether the files were ever in this state.
     pub(super) fn is_state(&self) -> bool {
         !matches!(self, Self::Planned { .. })
     }

@@ -34,14 +34,14 @@ const LENDING_BITS: u32 = 0o6000;
 /// Bytes of the text that shows both sides of one file.
 const MAX_SHOWN_BYTES: usize = 16 << 10;
 
-/// Why the two sides of a path cannot be brought together.
+/// The reason why the two sides of a path cannot be brought together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MergeClash {
     /// The same lines, or lines beside each other.
     Lines,
     /// Contents that have no lines to merge.
     Binary,
-    /// Permissions.
+    /// Permissions that differ on both sides.
     Mode,
     /// Removed here, changed in the copy.
     RemovedHere,
@@ -57,7 +57,7 @@ pub enum MergeClash {
     RenamedThere,
     /// A file, a link or a folder took the place of something else.
     Kind,
-    /// Something that is not kept, such as a file that is too large.
+    /// A thing that is not kept, such as a file that is too large.
     NotKept,
 }
 
@@ -82,9 +82,9 @@ impl fmt::Display for MergeClash {
 /// A path whose two sides cannot be brought together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MergeConflict {
-    /// Where, relative to the workspace.
+    /// The path, relative to the workspace.
     pub path: PathBuf,
-    /// Why.
+    /// The reason for the conflict.
     pub why: MergeClash,
     /// Both sides of what is at odds, where they can be shown.
     pub text: String,
@@ -98,14 +98,14 @@ pub(super) struct Sides {
     pub(super) theirs: Hash,
 }
 
-/// What a merge does.
+/// The changes that a merge makes.
 #[derive(Default)]
 pub(super) struct Planned {
     pub(super) edits: Edit,
-    /// What changes, folders aside.
+    /// The paths that change, folders aside.
     pub(super) paths: Vec<PathBuf>,
     pub(super) conflicts: Vec<MergeConflict>,
-    /// What the copy changed and version control ignores: it is not merged.
+    /// The paths that the copy changed and version control ignores: they are not merged.
     pub(super) ignored: Vec<PathBuf>,
 }
 
@@ -117,15 +117,15 @@ struct Three<'a> {
     theirs: Option<&'a Item>,
 }
 
-/// What is decided about a path.
+/// The decision about a path.
 enum Decided {
-    /// It stays as it is here.
+    /// The path stays as it is here.
     Nothing,
     Set(Set),
     Clash(MergeClash, String),
 }
 
-/// What is to be done to `ours` so that it has the changes of `theirs`.
+/// Returns what is to be done to `ours` so that it has the changes of `theirs`.
 pub(super) fn plan(
     objects: &Objects,
     batch: &Batch<'_>,
@@ -174,8 +174,8 @@ pub(super) fn plan(
     Ok(planned)
 }
 
-/// Whether a change is none of a merge's business: what was not kept is missing in a copy, and what can be
-/// built again is each side's own.
+/// Reports whether a merge passes over a change: what was not kept is missing in a copy, and what can be built
+/// again is each side's own.
 fn is_passed_over(path: &[u8], [base, theirs]: [Option<&Item>; 2]) -> bool {
     let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
     match (base, theirs) {
@@ -214,7 +214,7 @@ impl Decided {
     }
 }
 
-/// What is decided, and about which path.
+/// The decision, and the path that it is about.
 enum Placed {
     /// The one that was looked at.
     Here(Decided),
@@ -227,14 +227,14 @@ struct Merging<'a> {
     objects: &'a Objects,
     batch: &'a Batch<'a>,
     sides: Sides,
-    /// What was renamed here.
+    /// The files that were renamed here.
     here: Renames,
-    /// What was renamed in the copy.
+    /// The files that were renamed in the copy.
     there: Renames,
 }
 
 impl Merging<'_> {
-    /// Whether a folder on the way to the path is something else here, and does not become a folder.
+    /// Reports whether a folder on the way to the path is something else here, and does not become a folder.
     fn is_blocked(&self, ours: Hash, path: &[u8], edits: &Edit) -> Result<bool, Error> {
         let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
         for (end, _) in ends {
@@ -409,7 +409,7 @@ fn plain(item: &Item) -> Item {
     }
 }
 
-/// What is decided where a folder is among the items, which are all kept and not alike on both sides.
+/// Decides about a path where a folder is among the items, which are all kept and not alike on both sides.
 fn folders(Three { base, ours, theirs }: Three<'_>) -> Decided {
     let clash = |why| Decided::Clash(why, String::new());
     let mode = |item: Option<&Item>| match item {

@@ -31,12 +31,12 @@ pub(super) const CHUNK_BYTES: usize = 256 << 10;
 /// Ending of a large object that is compressed; without it the file is the object.
 pub(super) const COMPRESSED: &str = "zst";
 
-/// Where an object is.
+/// The location of an object.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ObjectLocation {
     /// In the pack with this number.
     Packed(u32, Spot),
-    /// Alone.
+    /// In a file of its own.
     Large { is_compressed: bool },
 }
 
@@ -119,7 +119,7 @@ impl Objects {
         self.location(hash).is_some()
     }
 
-    /// Where an object is.
+    /// Returns the location of an object.
     pub(super) fn location(&self, hash: &Hash) -> Option<ObjectLocation> {
         self.read_table(|table| table.places.get(hash).copied())
     }
@@ -285,7 +285,7 @@ pub(super) fn copy_chunks(from: &mut impl Read, to: &mut impl Write) -> io::Resu
     }
 }
 
-/// Hashes what passes.
+/// A writer that hashes what passes through it.
 pub(super) struct Hashing<'a, W> {
     pub(super) out: &'a mut W,
     pub(super) hasher: blake3::Hasher,

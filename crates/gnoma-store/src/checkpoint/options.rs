@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-/// How much is kept.
+/// The limits on what is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Limits {
     /// Largest file that is kept.
@@ -29,10 +29,10 @@ impl Default for Limits {
     }
 }
 
-/// How a vault works.
+/// The options for how a vault works.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Options {
-    /// How much is kept.
+    /// The limits on what is kept.
     pub limits: Limits,
     /// Listen for changes where the system can, instead of looking for them.
     pub watch: bool,

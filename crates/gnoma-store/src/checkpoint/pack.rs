@@ -31,7 +31,7 @@ pub(super) const MAX_PACKED_BYTES: usize = 256 << 20;
 /// Most objects in a pack that is read.
 const MAX_OBJECTS: u32 = 4 << 20;
 
-/// Where an object is in its pack.
+/// The place of an object in its pack.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spot {
     pub(super) offset: u64,

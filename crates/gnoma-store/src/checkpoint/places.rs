@@ -50,12 +50,12 @@ impl Places {
         self.0.join("generation")
     }
 
-    /// Its time is when the vault was last looked through for what can go.
+    /// Returns the path of the file whose time is when the vault was last looked through for what can go.
     pub(super) fn tidied(&self) -> PathBuf {
         self.0.join("tidied")
     }
 
-    /// What packed objects are sealed with.
+    /// Returns the path of the key that packed objects are sealed with.
     pub(super) fn key(&self) -> PathBuf {
         self.0.join("key")
     }
@@ -102,7 +102,7 @@ pub(super) fn own_folder(path: &Path) -> Result<(), Error> {
     Err(Error::Foreign(path.to_owned()))
 }
 
-/// Nanoseconds since 1970.
+/// Returns the current time in nanoseconds since 1970.
 pub(super) fn now_ns() -> i128 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)

@@ -21,7 +21,7 @@ use super::{
     workspace::Workspace,
 };
 
-/// How often snapshots go before their objects are counted again.
+/// The most rounds in which snapshots go and their objects are counted again.
 const MAX_ROUNDS: usize = 12;
 
 /// Of the snapshots that may go, this part goes in a round, at least one.
@@ -30,15 +30,16 @@ const PART: usize = 4;
 /// Looking through all snapshots takes a while: at most so often, unless the vault is too large.
 const TIDY_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Where all that is left is in use, it is tried again after the vault grew by this part of its limit.
+/// The part of its limit by which the vault must grow before pruning is tried again, where all that is left is in
+/// use.
 const PART_GROWN: u64 = 8;
 
-/// What pruning did.
+/// The result of pruning a vault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pruned {
     /// Snapshots that were forgotten.
     pub snapshots: usize,
-    /// What became of the objects.
+    /// The result of collecting the objects.
     pub collected: Collected,
 }
 
@@ -61,7 +62,7 @@ impl Vault {
         Pruning { vault: self, own: None, limits, pinned, cancel }.run()
     }
 
-    /// Whether it is time to tidy up, or the vault too large.
+    /// Reports whether it is time to tidy up, or the vault too large.
     pub(super) fn is_due(&self) -> bool {
         let last = self.0.objects.places.tidied().symlink_metadata();
         let age = last
@@ -114,7 +115,7 @@ impl Workspace {
     }
 }
 
-/// What is forgotten, and by whom.
+/// One pruning: what is forgotten, and the workspace that may forget it.
 struct Pruning<'a> {
     vault: &'a Vault,
     /// The workspace that this process keeps, where its snapshots may go as well.
@@ -186,7 +187,7 @@ impl Pruning<'_> {
     }
 }
 
-/// How many of the ids, oldest first, are too many or too old.
+/// Returns how many of the ids, oldest first, are too many or too old.
 fn past_limits(ids: &[SnapshotId], limits: &Limits, now: SystemTime) -> usize {
     let too_many = (ids.len() + 1).saturating_sub(limits.snapshots.max(1));
     let age = |id: &SnapshotId| now.duration_since(id.taken()).unwrap_or(Duration::ZERO);

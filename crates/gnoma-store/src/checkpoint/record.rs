@@ -27,26 +27,26 @@ const MAX_RECORD_BYTES: u64 = 4 << 20;
 /// Longest label that is kept.
 const MAX_LABEL_BYTES: usize = 4 << 10;
 
-/// How many skipped paths a record names; the rest is counted.
+/// The number of skipped paths that a record names; the rest is counted.
 pub(super) const MAX_NAMED_SKIPPED: usize = 200;
 
 /// A state of the workspace's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
-    /// Its name.
+    /// The name of the snapshot.
     pub id: SnapshotId,
-    /// What the caller called it.
+    /// The label that the caller gave the snapshot.
     pub label: String,
     /// The session it was taken for, as [`Workspace::set_session`](super::Workspace::set_session)
     /// named it.
     pub session: Option<String>,
-    /// What led to it.
+    /// The event that led to the snapshot.
     pub made: Made,
     /// Files, links and folders that differ from the snapshot before.
     pub changed: usize,
-    /// What was not kept; named up to a limit.
+    /// The paths that were not kept; named up to a limit.
     pub skipped: Vec<Skipped>,
-    /// How many were not kept.
+    /// The number of paths that were not kept.
     pub skipped_count: usize,
     pub(super) tree: Hash,
     pub(super) links: Option<Hash>,

@@ -9,7 +9,7 @@ const MAX_COMPARED: usize = 200;
 /// Largest file that is held against another.
 const MAX_COMPARED_BYTES: u64 = 256 << 10;
 
-/// What one side has renamed.
+/// The files that one side has renamed.
 #[derive(Default)]
 pub(super) struct Renames {
     /// By the old name: files with one new name and the same contents.
@@ -18,8 +18,8 @@ pub(super) struct Renames {
 }
 
 impl Renames {
-    /// What `side` renamed of what was in `base`. Where it is not clear which file became which, or there
-    /// is nothing in them, none has.
+    /// Finds what `side` renamed of what was in `base`. Where it is not clear which file became which, or there is
+    /// nothing in them, none counts as renamed.
     pub(super) fn of(objects: &Objects, base: Hash, side: Hash) -> Result<Self, Error> {
         let (mut gone, mut new) = (Vec::new(), Vec::new());
         compare(objects, Some(base), Some(side), &mut |path, before, after| {

@@ -32,7 +32,7 @@ use super::{
     workspace::{Scanned, Workspace, WorkspaceState},
 };
 
-/// What to do where a restore would overwrite what was changed otherwise than by the session.
+/// The choice for a restore that would overwrite what was changed otherwise than by the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conflict {
     /// Change nothing and say which files.
@@ -41,10 +41,10 @@ pub enum Conflict {
     KeepTheirs,
 }
 
-/// What a restore did.
+/// The result of a restore.
 #[derive(Clone, Debug)]
 pub struct Restored {
-    /// What was brought back.
+    /// The snapshot that was restored.
     pub target: SnapshotId,
     /// The files as they were before; restoring it undoes this.
     pub before: SnapshotId,
@@ -54,10 +54,10 @@ pub struct Restored {
     pub written: usize,
     /// Files, links and folders that were removed.
     pub removed: usize,
-    /// What had changed since the session's newest snapshot, or between its turns, and was
-    /// overwritten: the person's work, or another session's. As it was last it is in `before`.
+    /// The paths that had changed since the session's newest snapshot, or between its turns, and were overwritten:
+    /// the person's work, or another session's. Their last contents are in `before`.
     pub theirs: Vec<PathBuf>,
-    /// What differs from the snapshot.
+    /// The paths that differ from the snapshot.
     pub left: Vec<LeftOut>,
 }
 

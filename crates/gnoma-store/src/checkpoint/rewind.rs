@@ -64,7 +64,7 @@ impl Workspace {
         Ok(self.own()?.into_iter().map(|snapshot| snapshot.id).collect())
     }
 
-    /// Whether the files are as they were at `id`, as far as they were kept.
+    /// Reports whether the files are as they were at `id`, as far as they were kept.
     ///
     /// # Errors
     ///

@@ -31,13 +31,13 @@ pub(super) const RULES_NAME: &[u8] = b".gitignore";
 /// Largest file of rules that is read.
 const MAX_RULES_BYTES: u64 = 1 << 20;
 
-/// How far up the repository's own folder is searched for.
+/// The number of folders upwards in which the repository's own folder is searched for.
 const MAX_PARENTS: usize = 64;
 
-/// How the file begins by which builders mark a folder as theirs.
+/// The beginning of the file by which builders mark a folder as theirs.
 const MARK: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55";
 
-/// Whether the builder of the folder `name` has marked it.
+/// Reports whether the builder of the folder `name` has marked it.
 pub(super) fn is_marked(parent: &OwnedFd, name: &[u8]) -> bool {
     let Ok(folder) = openat(parent, name, FOLDER_FLAGS, Mode::empty()) else { return false };
     let Some(file) = open_file(&folder, CACHE_MARK.as_bytes()) else { return false };
@@ -53,7 +53,7 @@ fn open_file(folder: &OwnedFd, name: &[u8]) -> Option<File> {
     Some(file)
 }
 
-/// Whether a folder of this name is left out when it is ignored or marked.
+/// Reports whether a folder of this name is left out when it is ignored or marked.
 pub(super) fn is_rebuilt(name: &[u8]) -> bool {
     REBUILT_FOLDERS.iter().any(|known| known.as_bytes() == name)
 }
@@ -136,7 +136,7 @@ impl<'a> Frame<'a> {
         Self { parent, outer, folder, path, own: OnceLock::new(), is_ignored: OnceLock::new() }
     }
 
-    /// Whether version control ignores what is at `path`, which is right in this folder.
+    /// Reports whether version control ignores what is at `path`, which is right in this folder.
     pub(super) fn ignores(&self, path: &[u8], is_folder: bool) -> bool {
         if self.is_ignored() {
             return true;

@@ -23,16 +23,16 @@ use super::{
     write::{Batch, read_full},
 };
 
-/// How often a file that changes while it is read is read again.
+/// The number of tries to read a file that changes while it is read.
 const TRIES: u32 = 3;
 
-/// What became of a file.
+/// The result of saving a file.
 pub(super) enum Saved {
-    /// Stored.
+    /// The file was stored.
     File(FileNode),
     /// There is nothing of that name any more, or no file.
     Gone,
-    /// It cannot be read.
+    /// The file cannot be read.
     Unsaved(Why),
 }
 

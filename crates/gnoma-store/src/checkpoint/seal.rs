@@ -20,7 +20,7 @@ use super::{
 
 const KEY_BYTES: usize = 32;
 
-/// A vault's key.
+/// The key that a vault's objects are sealed with.
 pub(super) struct Seal([u8; KEY_BYTES]);
 
 impl Seal {

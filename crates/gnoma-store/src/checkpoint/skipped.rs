@@ -2,7 +2,7 @@
 
 use std::{fmt, path::PathBuf};
 
-/// Why something was not kept, or not as it should be.
+/// The reason why something was not kept, or not as it should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Why {
     /// The system refuses to read it.
@@ -17,7 +17,7 @@ pub enum Why {
     Mounted,
     /// Folders nested too deeply.
     TooDeep,
-    /// It changed while it was read; what was saved may be a mixture.
+    /// A file that changed while it was read; what was saved may be a mixture.
     Unsteady,
     /// A folder whose contents a tool makes, and makes again.
     Rebuilt,
@@ -59,11 +59,11 @@ impl fmt::Display for Why {
     }
 }
 
-/// Something that was not kept.
+/// A path that was not kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipped {
-    /// Where, relative to the workspace.
+    /// The path, relative to the workspace.
     pub path: PathBuf,
-    /// Why.
+    /// The reason why the path was not kept.
     pub why: Why,
 }

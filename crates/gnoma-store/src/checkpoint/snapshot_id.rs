@@ -38,7 +38,7 @@ impl SnapshotId {
         self.0.get(..TIME_DIGITS).and_then(|d| u64::from_str_radix(d, 16).ok()).unwrap_or(0)
     }
 
-    /// When the snapshot was taken.
+    /// Returns when the snapshot was taken.
     #[must_use]
     pub fn taken(&self) -> SystemTime {
         UNIX_EPOCH + Duration::from_millis(self.millis())

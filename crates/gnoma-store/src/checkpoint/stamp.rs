@@ -27,7 +27,7 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
-    /// What `stat` said.
+    /// Returns the stamp that `stat` gives.
     pub(super) fn of(stat: &Stat) -> Self {
         Self {
             device: plain(stat.st_dev),
@@ -40,15 +40,15 @@ impl Stamp {
         }
     }
 
-    /// Whether something may have changed after `now_ns` and left the same stamp: the change is so
-    /// recent that the clock has not moved on. Such a stamp proves nothing later.
+    /// Reports whether something may have changed after `now_ns` and left the same stamp: the change is so recent
+    /// that the clock has not moved on. Such a stamp proves nothing later.
     pub(super) fn is_racy(&self, now_ns: i128) -> bool {
         let whole_seconds = self.changed_ns % 1_000_000_000 == 0;
         let tick = if whole_seconds { COARSE_TICK_NS } else { FINE_TICK_NS };
         self.changed_ns + tick >= now_ns
     }
 
-    /// Whether both are one file with equal contents, whatever its mode and names.
+    /// Reports whether both are one file with equal contents, whatever its mode and names.
     pub(super) fn same_contents(&self, other: &Self) -> bool {
         (self.device, self.inode, self.size, self.modified_ns, self.changed_ns)
             == (other.device, other.inode, other.size, other.modified_ns, other.changed_ns)
@@ -65,7 +65,7 @@ fn nanoseconds(seconds: i64, fraction: i64) -> i128 {
     i128::from(seconds) * 1_000_000_000 + i128::from(fraction)
 }
 
-/// What kind of thing `stat` describes.
+/// Returns the kind of thing that `stat` describes.
 pub(super) fn kind(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }

@@ -13,7 +13,7 @@ pub(super) struct Entry {
     pub(super) node: Node,
 }
 
-/// What follows a name.
+/// The thing that a name stands for.
 #[derive(Clone, Debug)]
 pub(super) enum Node {
     File(FileNode),
@@ -31,18 +31,18 @@ pub(super) struct FileNode {
     pub(super) size: u64,
     /// The stamp cannot show the next change.
     pub(super) is_racy: bool,
-    /// It changed while it was read.
+    /// True if the file changed while it was read.
     pub(super) is_unsteady: bool,
 }
 
-/// How far a watcher saw changes.
+/// The extent to which a watcher saw changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Touched {
     #[default]
     No,
     /// In some folder below.
     Below,
-    /// Among the entries.
+    /// Among the folder's own entries.
     Here,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Folder {
     pub(super) stamp: Stamp,
     /// The list of names cannot be believed even with the same stamp.
     pub(super) is_racy: bool,
-    /// By name.
+    /// The entries, in order of their names.
     pub(super) entries: Vec<Entry>,
     /// The stored tree, once there is one.
     pub(super) tree: Option<Hash>,
@@ -79,7 +79,7 @@ impl Folder {
         self.entries.get(at)
     }
 
-    /// What is at a path below.
+    /// Returns what is at a path below.
     pub(super) fn find(&self, path: &[u8]) -> Option<&Node> {
         let mut names = path.split(|byte| *byte == b'/');
         let mut node = &self.get(names.next()?)?.node;
@@ -125,7 +125,7 @@ impl Folder {
         }
     }
 
-    /// Whether a file right here has other names, through which it may change unseen.
+    /// Reports whether a file right here has other names, through which it may change unseen.
     pub(super) fn has_linked_files(&self) -> bool {
         self.totals.linked > 0
             && self

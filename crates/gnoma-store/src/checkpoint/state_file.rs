@@ -23,7 +23,7 @@ const MAGIC: &[u8; 8] = b"gnomast3";
 /// Largest state that is read.
 const MAX_STATE_BYTES: u64 = 1 << 30;
 
-/// Writes the state.
+/// Writes the state to a file.
 pub(super) fn write(places: &Places, seal: &Seal, path: &Path, root: &Folder) -> Result<(), Error> {
     let mut body = Vec::new();
     put_folder(&mut body, root);

@@ -26,7 +26,7 @@ pub(super) enum KnownFile {
 }
 
 impl KnownFile {
-    /// What is known of a file or link; nothing of anything else.
+    /// Returns what is known of a file or link; `None` for anything else.
     pub(super) fn of(node: &Node) -> Option<Self> {
         match node {
             Node::File(file) => Some(Self::File(file.stamp)),
@@ -35,7 +35,7 @@ impl KnownFile {
         }
     }
 
-    /// Whether `name` is still that, whatever it is called and however it may be used.
+    /// Reports whether `name` is still that file or link, whatever it is called and however it may be used.
     pub(super) fn is_at(&self, folder: &OwnedFd, name: &[u8]) -> bool {
         match self {
             Self::File(known) => {
@@ -57,15 +57,15 @@ pub(super) fn unfinished_name() -> Vec<u8> {
     [UNFINISHED_PREFIX, unique_name().as_bytes()].concat()
 }
 
-/// Where what was replaced waits.
+/// A replaced file that waits to be unlinked.
 struct Waiting {
     path: Vec<u8>,
-    /// Its name until it is unlinked, in the same folder.
+    /// The file's name until it is unlinked, in the same folder.
     unfinished: Vec<u8>,
     known: KnownFile,
 }
 
-/// What was replaced, and with what. File systems are slow to make files right after others were
+/// The files that were replaced, and with what. File systems are slow to make files right after others were
 /// deleted, so everything is made first.
 #[derive(Default)]
 pub(super) struct Swapped {
@@ -93,12 +93,12 @@ impl Swapped {
         Ok(())
     }
 
-    /// What a path was given in this restore.
+    /// Returns what a path was given in this restore.
     pub(super) fn made(&self, path: &[u8]) -> Option<&KnownFile> {
         self.made.get(path)
     }
 
-    /// How many wait.
+    /// Returns the number of files that wait.
     pub(super) fn len(&self) -> usize {
         self.waiting.len()
     }

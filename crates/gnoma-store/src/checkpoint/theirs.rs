@@ -15,8 +15,8 @@ use super::{
 };
 
 impl Workspace {
-    /// What [`restore_turns`](Self::restore_turns) would overwrite that is not the session's own.
-    /// Nothing is changed.
+    /// Returns what [`restore_turns`](Self::restore_turns) would overwrite that is not the session's own. This
+    /// changes nothing.
     ///
     /// # Errors
     ///
@@ -30,7 +30,7 @@ impl Workspace {
         self.overwritten(&target, starts, now.tree)
     }
 
-    /// What somebody else changed and would change again on the way from `now` to `target`.
+    /// Returns what was changed outside the session and would be changed again on the way from `now` to `target`.
     pub(super) fn overwritten(
         &self,
         target: &Snapshot,

@@ -18,20 +18,20 @@ const MAX_TARGET_BYTES: usize = 64 << 10;
 /// Names that belong to version control: neither kept nor touched, at any depth.
 const FOREIGN_NAMES: [&[u8]; 6] = [b".git", b".hg", b".jj", b".svn", b".sl", b".bzr"];
 
-/// How names of files begin that a restore is still writing.
+/// The beginning of the names of files that a restore is still writing.
 pub(super) const UNFINISHED_PREFIX: &[u8] = b".gnoma-restoring-";
 
-/// Whether `name` is somebody else's state.
+/// Reports whether `name` belongs to version control.
 pub(super) fn is_foreign(name: &[u8]) -> bool {
     FOREIGN_NAMES.contains(&name)
 }
 
-/// Whether a restore left `name` behind.
+/// Reports whether a restore left `name` behind.
 pub(super) fn is_unfinished(name: &[u8]) -> bool {
     name.starts_with(UNFINISHED_PREFIX)
 }
 
-/// What follows a name.
+/// The thing that a name stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Item {
     /// A regular file.
@@ -40,7 +40,7 @@ pub(super) enum Item {
     Folder { hash: Hash, mode: u32 },
     /// A symbolic link.
     Link { target: Vec<u8> },
-    /// Something was there and was not kept; restoring leaves the name alone.
+    /// A thing that was there and was not kept; restoring leaves the name alone.
     Unsaved,
 }
 
@@ -49,7 +49,7 @@ pub(super) enum Item {
 pub(super) struct Tree(pub(super) Vec<(Vec<u8>, Item)>);
 
 impl Tree {
-    /// What `name` is.
+    /// Returns what `name` stands for.
     pub(super) fn get(&self, name: &[u8]) -> Option<&Item> {
         let at = self.0.binary_search_by(|(known, _)| known.as_slice().cmp(name)).ok()?;
         self.0.get(at).map(|(_, item)| item)
@@ -104,7 +104,7 @@ fn decode_item(tag: u8, reader: &mut ByteReader<'_>) -> Option<Item> {
     })
 }
 
-/// Whether a name stays in its folder and out of version control's.
+/// Reports whether a name stays in its folder and out of version control's.
 pub(super) fn is_plain_name(name: &[u8]) -> bool {
     let odd = name.is_empty() || name == b"." || name == b"..";
     !odd && !name.iter().any(|byte| matches!(byte, b'/' | 0)) && !is_foreign(name)

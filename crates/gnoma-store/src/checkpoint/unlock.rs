@@ -10,15 +10,15 @@ use rustix::{
 
 use super::folder::FOLDER_FLAGS;
 
-/// What the owner needs to change a folder.
+/// The permissions that the owner needs to change a folder.
 pub(super) const OWNER_ALL: u32 = 0o700;
 
-/// What the owner needs to read a file.
+/// The permission that the owner needs to read a file.
 pub(super) const OWNER_READ: u32 = 0o400;
 
 /// A folder that was opened up.
 pub(super) struct Unlocked {
-    /// Where, relative to the workspace.
+    /// The path, relative to the workspace.
     pub(super) path: Vec<u8>,
     /// The mode it had.
     pub(super) mode: u32,

@@ -17,7 +17,7 @@ use super::{
     seal::Seal,
 };
 
-/// What the `format` file says.
+/// The content of the `format` file.
 const FORMAT: &str = "gnoma checkpoints 1\n";
 
 /// An open vault. Clones share it; several processes may have it open.
@@ -97,12 +97,12 @@ fn read_generation(places: &Places) -> Vec<u8> {
     fs::read(places.generation()).unwrap_or_default()
 }
 
-/// How large a vault is, as far as this process knows.
+/// The size of a vault, as far as this process knows.
 #[derive(Debug, Default)]
 pub(super) struct Size {
     /// Of all objects, once it was counted.
     pub(super) bytes: Option<u64>,
-    /// What pruning could not get it below, with room to grow.
+    /// The size that pruning could not get it below, with room to grow.
     pub(super) bearable_bytes: u64,
 }
 

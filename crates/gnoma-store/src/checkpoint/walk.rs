@@ -35,7 +35,7 @@ use super::{
 /// Only this near to the root is work shared: deeper a thread costs more than it brings.
 const MAX_FORK_DEPTH: u32 = 6;
 
-/// One walk.
+/// One walk through the workspace.
 pub(super) struct Walk<'a> {
     pub(super) batch: &'a Batch<'a>,
     pub(super) objects: &'a Objects,
@@ -43,7 +43,7 @@ pub(super) struct Walk<'a> {
     pub(super) outer: &'a OuterRules,
     pub(super) watcher: Option<&'a Watcher>,
     pub(super) cancel: &'a AtomicBool,
-    /// Where the workspace is; errors name it.
+    /// The path of the workspace; errors name it.
     pub(super) root: &'a Path,
     pub(super) device: u64,
     /// The vault's own folder, should it be inside.
@@ -151,7 +151,7 @@ impl Walk<'_> {
         old.iter().any(|entry| gone(&entry))
     }
 
-    /// What stands behind `name` now, and whether that differs from what was known.
+    /// Returns what stands behind `name` now, and whether that differs from what was known.
     fn entry(
         &self,
         frame: &Frame<'_>,

@@ -50,14 +50,14 @@ const FULL_WALK_EVERY: Duration = Duration::from_secs(300);
 /// Bytes stored since the state was last written, above which it is written again.
 const STATE_AFTER_BYTES: u64 = 16 << 20;
 
-/// How often another process may take the id meant for a snapshot.
+/// The number of times that another process may take the id meant for a snapshot.
 const MAX_ID_TRIES: usize = 100;
 
 /// A folder whose files are kept. One call at a time works; others wait.
 pub struct Workspace {
     pub(super) vault: Vault,
     pub(super) root: PathBuf,
-    /// Its part of the vault.
+    /// The workspace's part of the vault.
     pub(super) folder: PathBuf,
     /// For whom snapshots are taken.
     session: Mutex<Option<Arc<str>>>,
@@ -66,7 +66,7 @@ pub struct Workspace {
     pub(super) seat: Mutex<Option<Held>>,
 }
 
-/// What is known between calls.
+/// The state that is known between calls.
 #[derive(Default)]
 pub(super) struct WorkspaceState {
     pub(super) known: Folder,
@@ -81,7 +81,7 @@ pub(super) struct WorkspaceState {
     newest: Option<Snapshot>,
 }
 
-/// How a scan goes about it.
+/// The manner in which a scan works.
 #[derive(Clone, Copy)]
 struct Manner<'a> {
     cancel: &'a AtomicBool,
@@ -150,7 +150,7 @@ impl Workspace {
         self.session.lock().clone()
     }
 
-    /// Whether a snapshot belongs to the session.
+    /// Reports whether a snapshot belongs to the session.
     pub(super) fn owns(&self, snapshot: &Snapshot) -> bool {
         self.session().is_none_or(|session| snapshot.session.as_deref() == Some(&*session))
     }
@@ -216,7 +216,7 @@ impl Workspace {
         record::list(&self.records())
     }
 
-    /// What is known of one snapshot.
+    /// Returns what is known of one snapshot.
     ///
     /// # Errors
     ///
@@ -225,7 +225,7 @@ impl Workspace {
         Snapshot::read(&self.records(), id)
     }
 
-    /// Whether changes are heard of instead of looked for.
+    /// Reports whether changes are heard of instead of looked for.
     #[must_use]
     pub fn is_watched(&self) -> bool {
         self.state.lock().watcher.as_ref().is_some_and(|watcher| !watcher.is_broken())
@@ -293,7 +293,7 @@ impl Workspace {
         Ok(scanned)
     }
 
-    /// Whether the next walk must look at everything.
+    /// Prepares a walk and reports whether it must look at everything.
     fn prepare(&self, state: &mut WorkspaceState, session: &Session, root: &OwnedFd) -> bool {
         let mut is_full = state.is_doubtful;
         if state.generation != session.generation {

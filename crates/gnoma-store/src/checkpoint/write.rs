@@ -26,7 +26,7 @@ const MIN_COMPRESSED_BYTES: usize = 64;
 /// A pack is closed at this size, so that later only the packs with dead objects are rewritten.
 const MAX_PACK_BYTES: u64 = 64 << 20;
 
-/// What a snapshot adds. Several threads may store at once; dropped unfinished, nothing was added.
+/// The objects that a snapshot adds. Several threads may store at once; dropped unfinished, nothing was added.
 pub(super) struct Batch<'a> {
     objects: &'a Objects,
     sync: bool,

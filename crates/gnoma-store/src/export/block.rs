@@ -4,9 +4,9 @@ use gnoma_core::{Content, Message, ResultPart, Role, ToolCall, store::Record};
 
 /// One piece of what every format for people shows.
 pub(super) enum Block<'a> {
-    /// Somebody speaks.
+    /// A speaker and the text spoken.
     Speech { who: &'static str, text: &'a str },
-    /// Something set apart word for word: code, output, reasoning.
+    /// A text set apart word for word: code, output, reasoning.
     Verbatim { label: String, text: &'a str },
     /// A picture.
     Picture { mime: &'a str, base64: &'a str },
@@ -14,7 +14,7 @@ pub(super) enum Block<'a> {
     Note(String),
 }
 
-/// What is shown of a record; nothing of records that only programs need.
+/// Returns what is shown of a record; nothing of records that only programs need.
 pub(super) fn blocks(record: &Record) -> Vec<Block<'_>> {
     match record {
         Record::Message(message) => message_blocks(message),

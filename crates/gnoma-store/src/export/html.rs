@@ -33,7 +33,7 @@ pub(super) fn head(facts: &SessionFacts, zone: TimeZone) -> String {
     )
 }
 
-/// One block.
+/// Renders one block as HTML.
 pub(super) fn block(block: &Block<'_>) -> String {
     match block {
         Block::Speech { who, text } => {

@@ -9,7 +9,7 @@ use crate::{text, time};
 /// Longest title in a heading.
 const TITLE_CHARS: usize = 200;
 
-/// The heading.
+/// Renders the heading of a session.
 pub(super) fn head(facts: &SessionFacts, zone: TimeZone) -> String {
     format!(
         "# {}\n\nSession `{}`, {}, {} messages, {} tokens\n\n",
@@ -21,7 +21,7 @@ pub(super) fn head(facts: &SessionFacts, zone: TimeZone) -> String {
     )
 }
 
-/// One block.
+/// Renders one block as Markdown.
 pub(super) fn block(block: &Block<'_>) -> String {
     match block {
         Block::Speech { who, text } => format!("## {who}\n\n{text}\n\n"),

@@ -28,7 +28,7 @@ const MAX_NAME_BYTES: usize = 200;
 pub(super) enum BoundedLine {
     /// The line without its end.
     Text(Vec<u8>),
-    /// It was longer than a line may be.
+    /// The line was longer than a line may be.
     TooLong,
 }
 
@@ -64,7 +64,7 @@ pub(super) fn each_line(
     }
 }
 
-/// A whole file.
+/// Reads a whole file, up to the limit.
 pub(super) fn whole(path: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path, MAX_FILE_BYTES)?
@@ -106,7 +106,7 @@ pub(super) fn json_files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Whether `name` may become a part of a path: it stays in its folder.
+/// Reports whether `name` may become a part of a path: it stays in its folder.
 pub(super) fn is_plain_name(name: &str) -> bool {
     !name.is_empty()
         && name.len() <= MAX_NAME_BYTES
@@ -117,7 +117,7 @@ pub(super) fn is_plain_name(name: &str) -> bool {
 pub(super) struct Budget(u64);
 
 impl Budget {
-    /// A full one.
+    /// Creates a full budget of bytes.
     pub(super) fn new() -> Self {
         Self(MAX_TOTAL_BYTES)
     }

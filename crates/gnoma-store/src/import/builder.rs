@@ -78,7 +78,7 @@ impl Builder {
         self.imported.origin = self.imported.origin.take().or(id);
     }
 
-    /// A person spoke.
+    /// Adds what a person said.
     pub(super) fn user(&mut self, content: Vec<Content>) -> Result<()> {
         self.close()?;
         match Message::user(content) {
@@ -119,14 +119,14 @@ impl Builder {
         Ok(())
     }
 
-    /// Why the answer being written ended.
+    /// Records why the answer being written ended.
     pub(super) fn stop(&mut self, stop: Option<StopReason>) {
         if let Some(answer) = &mut self.answer {
             answer.stop = stop.or(answer.stop);
         }
     }
 
-    /// What the answer being written cost; told again, the last word counts.
+    /// Records what the answer being written cost; told again, the last word counts.
     pub(super) fn used(&mut self, usage: Usage) -> Result<()> {
         match &mut self.answer {
             Some(answer) => {
@@ -217,7 +217,7 @@ impl Builder {
         }
     }
 
-    /// The whole path.
+    /// Finishes and returns the whole path.
     pub(super) fn finish(mut self) -> Result<Imported> {
         self.close()?;
         Ok(self.imported)

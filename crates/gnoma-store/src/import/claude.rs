@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{error::Result, time};
 
-/// Reads a transcript.
+/// Reads a transcript of Claude Code.
 pub(super) fn read(path: &Path) -> Result<Imported> {
     let mut builder = Builder::default();
     each_line(path, |line| {
@@ -82,7 +82,7 @@ fn user(builder: &mut Builder, line: &Value) -> Result<()> {
     if said.is_empty() { Ok(()) } else { builder.user(said) }
 }
 
-/// It stands for all that came before it; here that is still there.
+/// Adds a summary. It stands for all that came before it; here that is still there.
 fn summary(builder: &mut Builder, content: &Value) -> Result<()> {
     let text = match content.as_str() {
         Some(said) => said.to_owned(),

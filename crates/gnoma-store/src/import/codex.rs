@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{error::Result, time};
 
-/// How Codex begins what it says to the model in the person's name.
+/// The beginnings of what Codex says to the model in the person's name.
 const SCAFFOLDING: [&str; 5] = [
     "<environment_context>",
     "<user_instructions>",
@@ -27,7 +27,7 @@ const SCAFFOLDING: [&str; 5] = [
     "# AGENTS.md instructions",
 ];
 
-/// Reads a rollout.
+/// Reads a rollout of Codex.
 pub(super) fn read(path: &Path) -> Result<Imported> {
     let mut reader = CodexReader { builder: Builder::default(), model: None };
     each_line(path, |line| {

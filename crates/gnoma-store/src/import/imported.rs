@@ -11,20 +11,20 @@ use gnoma_core::store::{Entry, ResultId, StoreError, StoreErrorKind};
 /// Most entries of one import.
 pub(super) const MAX_ENTRIES: usize = 500_000;
 
-/// What was read.
+/// The session that was read from a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Imported {
     /// The title it had.
     pub title: Option<String>,
     /// The folder it was about.
     pub project: Option<String>,
-    /// Its name at its origin: nothing with the same name is imported twice.
+    /// The name of the session at its origin: nothing with the same name is imported twice.
     pub origin: Option<String>,
     /// A linear path, oldest first. Ids are the file's own and only tie entries to each other.
     pub entries: Vec<Entry>,
     /// Large results that entries speak of by these handles.
     pub results: Vec<(ResultId, String)>,
-    /// What has no place here, by kind.
+    /// The number of things that have no place here, by kind.
     pub skipped: BTreeMap<String, u64>,
 }
 
@@ -34,7 +34,8 @@ impl Imported {
         *self.skipped.entry(kind.to_owned()).or_default() += 1;
     }
 
-    /// Whether it was about the folder `project` or one below; true if the transcript does not say.
+    /// Reports whether the session was about the folder `project` or one below; true if the transcript does not
+    /// say.
     #[must_use]
     pub fn is_about(&self, project: &Path) -> bool {
         let is_plain = |path: &Path| !path.components().any(|part| part == Component::ParentDir);
@@ -44,7 +45,7 @@ impl Imported {
             .is_none_or(|path| is_plain(path) && path.starts_with(project))
     }
 
-    /// What was left out, in one sentence; `None` when everything was mapped.
+    /// Describes what was left out, in one sentence; `None` when everything was mapped.
     #[must_use]
     pub fn left_out(&self) -> Option<String> {
         if self.skipped.is_empty() {

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::error::Result;
 
-/// How a database begins.
+/// The first bytes of a database file.
 const DATABASE: &[u8] = b"SQLite format 3\0";
 
 /// Reads an export, or the session of `storage/session/<project>/<id>.json`.

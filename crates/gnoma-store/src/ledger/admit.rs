@@ -2,14 +2,14 @@
 
 use gnoma_core::ledger::{Amount, Level};
 
-/// Whether `level` has room for `amount`. A call that takes nothing of what is counted always fits,
-/// even where the limit is passed already.
+/// Reports whether `level` has room for `amount`. A call that takes nothing of what is counted always fits, even
+/// where the limit is passed already.
 pub(super) fn has_room(level: &Level, amount: &Amount) -> bool {
     let need = amount.of(level.limit.unit);
     need == 0 || standing(level).saturating_add(need) <= level.limit.most
 }
 
-/// What is used and held.
+/// Returns the sum of what is used and held.
 pub(super) fn standing(level: &Level) -> u64 {
     level.used.saturating_add(level.held)
 }

@@ -26,8 +26,8 @@ const COUNTED: [&str; 5] = ["requests", "input", "output", "micro_usd", "cached"
 /// The columns that only days of arms have.
 const CACHED: [&str; 1] = ["cache_write"];
 
-/// What a process remembers of its own reservation, so that it is settled rightly even after others
-/// took the process for dead and let go of it.
+/// The facts that a process remembers of its own reservation, so that it is settled rightly even after others took
+/// the process for dead and let go of it.
 #[derive(Clone, Debug)]
 pub(super) struct ReservedCall {
     pub(super) arm: ModelRef,
@@ -36,7 +36,7 @@ pub(super) struct ReservedCall {
 }
 
 impl ReservedCall {
-    /// What is to be remembered of `ask`.
+    /// Returns what is to be remembered of `ask`.
     pub(super) fn of(ask: &Ask) -> Self {
         let pools = ask.draws.iter().map(|draw| draw.pool.clone()).collect();
         Self { arm: ask.arm.clone(), pools, origin: ask.origin.clone() }
@@ -47,7 +47,7 @@ impl ReservedCall {
 pub(super) struct Books<'c> {
     pub(super) connection: &'c Connection,
     pub(super) me: &'c Identity,
-    /// Whether the process of a row may still settle.
+    /// The check that tells whether the process of a row may still settle.
     pub(super) is_live: &'c dyn Fn(&Hold) -> bool,
 }
 

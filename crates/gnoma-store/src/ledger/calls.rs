@@ -74,7 +74,7 @@ pub struct CallRow {
     pub task: NameId,
     /// The error that ended it; unknown for a call that succeeded.
     pub failure: NameId,
-    /// Tokens and money.
+    /// The tokens and money that the call took.
     pub amount: Amount,
     /// Tokens that were thought.
     pub thinking: u64,
@@ -96,7 +96,7 @@ pub struct DamagedCall {
 /// The rows that cannot be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DamagedCalls {
-    /// Number of rows.
+    /// The number of damaged rows.
     pub count: u64,
     /// The first of them.
     pub first: Vec<DamagedCall>,

@@ -23,12 +23,12 @@ const NOTE: &str = "doubt";
 /// Pools of turns: those of today's turns were never in a ledger that was lost.
 const TURN: &str = "turn:";
 
-/// What is to be said and done.
+/// The text that tells people what is wrong and what to do.
 pub(super) const WORDS: &str = "not all spending could be recovered, so model calls under a \
      spending cap are denied; check `gnoma router pools`, then accept its totals with `gnoma \
      router pools --accept-loss`, or remove the caps for now";
 
-/// Whether a row of the notes is this one.
+/// Reports whether a row of the notes is the one about spending that is not known.
 pub(super) fn is_note(row: &FoundRow) -> bool {
     matches!(row.values.first(), Some(FoundValue::Text(name)) if name == NOTE)
 }

@@ -48,7 +48,7 @@ impl Memory {
         self.has_forgotten.store(true, Ordering::Relaxed);
     }
 
-    /// Whether calls were removed since this was asked last.
+    /// Reports whether calls were removed since this was asked last.
     pub(super) fn take_forgotten(&self) -> bool {
         self.has_forgotten.swap(false, Ordering::Relaxed)
     }
@@ -92,7 +92,7 @@ impl Memory {
         Ok(gone)
     }
 
-    /// What was taken out is on its way to the disk.
+    /// Forgets the dropped reservations that were taken out of the file and are on their way to the disk.
     pub(super) fn forget_dropped(&self, gone: &[i64]) {
         let mut dropped = self.dropped.lock();
         for hold in gone {
@@ -112,7 +112,7 @@ impl Fresh {
         Self { hold: Some((hold, kept)), memory }
     }
 
-    /// It has arrived.
+    /// Marks the reservation as arrived and returns its id.
     pub(super) fn arrive(mut self) -> Option<HoldId> {
         let (hold, kept) = self.hold.take()?;
         self.memory.put_back(hold, kept);

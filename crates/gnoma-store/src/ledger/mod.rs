@@ -72,7 +72,7 @@ use crate::{
 /// Most transactions of [`SqliteLedger::forget_calls`]: more calls than any ledger has.
 const MAX_FORGOTTEN_PIECES: usize = 10_000;
 
-/// How long one waits for other processes.
+/// The time to wait for other processes.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A ledger in a file that several processes share, or in memory.
@@ -87,7 +87,7 @@ pub struct SqliteLedger {
 
 /// An open ledger, and what had to be done for it.
 pub struct OpenedLedger {
-    /// The ledger.
+    /// The ledger that was opened.
     pub ledger: SqliteLedger,
     /// A file that could not be used was set aside, which should be reported.
     pub set_aside: Option<SetAside>,
@@ -154,7 +154,7 @@ impl SqliteLedger {
         self.ask(move |connection| books::redate(connection, now_ms)).await
     }
 
-    /// Whether money may have been spent that is not counted, because a damaged ledger could not be read
+    /// Reports whether money may have been spent that is not counted, because a damaged ledger could not be read
     /// completely; until that is accepted, calls that cost money are refused if a spending limit applies.
     ///
     /// # Errors

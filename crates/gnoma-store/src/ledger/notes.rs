@@ -32,7 +32,7 @@ pub(super) fn change(
     books::run(connection, sql, [name, new.as_str()]).map(|_| ())
 }
 
-/// Forgets a note.
+/// Removes the note of this name.
 pub(super) fn forget(connection: &Connection, name: &str) -> Result<()> {
     books::run(connection, "DELETE FROM note WHERE name = ?1", [name]).map(|_| ())
 }

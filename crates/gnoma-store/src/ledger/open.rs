@@ -24,7 +24,7 @@ use crate::{db, error::Result, files, sql, text::whole, users::User};
 /// Pages after which a commit works the log in; pauses do it earlier.
 const LOG_PAGES: i64 = 2000;
 
-/// What of the log file is kept for the next writes.
+/// The part of the log file that is kept for the next writes, in bytes.
 const LOG_KEPT_BYTES: i64 = 1024 * 1024;
 
 /// Prepared statements that are kept.
@@ -33,15 +33,15 @@ const STATEMENTS: usize = 64;
 /// A part of every ledger's schema: one whose number is damaged is told from a foreign file by it.
 const MARK: &str = "CREATE TABLE pool_day (%micro_usd%";
 
-/// What a newer gnoma's ledger is called when it is set aside.
+/// The word that the name of a newer gnoma's ledger gets when it is set aside.
 const NEWER: &str = "newer";
 
 /// A ledger that could not be used and was set aside, which should be reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetAside {
-    /// Where it is now.
+    /// The path at which the file is now.
     pub path: PathBuf,
-    /// Its version, where a newer gnoma wrote it; else it was damaged.
+    /// The version of the file, where a newer gnoma wrote it; else it was damaged.
     pub newer: Option<i64>,
     /// All that was counted is counted on.
     pub complete: bool,
@@ -66,7 +66,7 @@ impl fmt::Display for SetAside {
     }
 }
 
-/// Why a file is not used as it is.
+/// The reason why a file is not used as it is.
 enum Trouble {
     Damaged,
     Newer(i64),

@@ -27,7 +27,7 @@ const LEAST_TIME_MS: i64 = 1_000_000_000;
 /// Columns that only ever rise.
 const SUMS: [&str; 5] = ["requests", "input", "output", "micro_usd", "cached"];
 
-/// What a row is of.
+/// The table that a row belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum LedgerTable {
     Pool,
@@ -97,7 +97,7 @@ impl LedgerTable {
         }
     }
 
-    /// Whether a row has the form of this table's.
+    /// Reports whether a row has the form of this table's.
     fn fits(self, row: &FoundRow) -> bool {
         match (self, Self::of(row)) {
             // The first version's days of arms look like days of pools.
@@ -135,7 +135,7 @@ pub(super) fn salvage(old: &Path, new: &mut Connection) -> Result<bool> {
     Ok(money && named? && !doubted)
 }
 
-/// Where the tables begin: as the damaged file says, or else as every ledger is laid out.
+/// Returns where the tables begin: as the damaged file says, or else as every ledger is laid out.
 fn roots(pages: &Pages, new: &Connection) -> Result<HashMap<LedgerTable, u32>> {
     let mut known = new.prepare("SELECT name, rootpage FROM sqlite_schema").in_words()?;
     let known = known
@@ -163,7 +163,7 @@ fn roots(pages: &Pages, new: &Connection) -> Result<HashMap<LedgerTable, u32>> {
     Ok(LedgerTable::ALL.into_iter().filter_map(root).collect())
 }
 
-/// What the pages hold.
+/// The rows that the pages hold.
 #[derive(Default)]
 struct Trees {
     rows: HashMap<LedgerTable, Vec<FoundRow>>,

@@ -6,7 +6,7 @@ pub(super) const APPLICATION_ID: i32 = 0x676e_6f6c;
 /// Step `n` leads from version `n` to `n + 1`.
 pub(super) const STEPS: [&str; 4] = [FIRST, SECOND, THIRD, FOURTH];
 
-/// Version 1.
+/// Version 1 of the tables.
 ///
 /// Day sums are kept at every settlement and for good; `spent` has the single calls of the last
 /// days, for windows that roll. Single calls before `kept.from_day` are no longer there. Ids of

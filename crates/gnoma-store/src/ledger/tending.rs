@@ -38,7 +38,7 @@ pub(super) struct Tending {
     pub(super) identity: Arc<Identity>,
 }
 
-/// The open database.
+/// The file of the open database.
 pub(super) struct File {
     pub(super) path: PathBuf,
     pub(super) opened: Option<(u64, u64)>,

@@ -16,7 +16,8 @@ use crate::{
     error::Result,
 };
 
-/// Where only calls in flight are in the way, room may come at any moment: ask again after this.
+/// The time after which to ask again where only calls in flight are in the way, since room may come at any moment,
+/// in milliseconds.
 const IN_FLIGHT_MS: i64 = 1000;
 
 /// The columns of an amount, summed.
@@ -39,7 +40,7 @@ pub(super) fn amount(row: &Row<'_>, first: usize) -> rusqlite::Result<Amount> {
     })
 }
 
-/// What was settled in `pool` within `window`.
+/// Returns what was settled in `pool` within `window`.
 pub(super) fn used(
     connection: &Connection,
     pool: i64,
@@ -72,7 +73,7 @@ pub(super) fn held(connection: &Connection, pool: i64, dead: &[i64]) -> Result<A
     Ok(held)
 }
 
-/// When the window begins again.
+/// Returns when the window begins again.
 pub(super) fn resets_at(
     connection: &Connection,
     pool: i64,
@@ -87,7 +88,7 @@ pub(super) fn resets_at(
     Ok(Some(first.map_or(at_ms, |first| first.saturating_add(length(ms)))))
 }
 
-/// When `level` may have room for `need` again.
+/// Returns when `level` may have room for `need` again.
 pub(super) fn free_at(
     connection: &Connection,
     pool: i64,
@@ -151,7 +152,7 @@ fn start_of(ms: u64, at_ms: i64) -> i64 {
     at_ms.saturating_sub(length(ms))
 }
 
-/// Calls after `start`.
+/// Returns the sum of the calls after `start`.
 fn rolled(connection: &Connection, pool: i64, start: i64) -> Result<Amount> {
     let kept: i64 = connection
         .prepare_cached("SELECT from_day FROM kept")

@@ -4,7 +4,7 @@ use gnoma_core::store::{StoreError, StoreErrorKind};
 
 use crate::error::{self, Result};
 
-/// How every sentence of the ledger begins.
+/// The beginning of every sentence of the ledger.
 const SUBJECT: &str = "the spending ledger";
 
 /// Shortens `.map_err(|error| from_sqlite(&error))`.
@@ -51,7 +51,7 @@ pub(super) fn failure(kind: StoreErrorKind, cause: &str) -> StoreError {
     StoreError::new(kind, sentence)
 }
 
-/// What the parts shared with the session database say is worded for sessions.
+/// Rewords an error of the parts shared with the session database, which is worded for sessions.
 pub(super) fn reworded(error: StoreError, cause: &str) -> StoreError {
     if error.sentence.starts_with(SUBJECT) { error } else { failure(error.kind, cause) }
 }

@@ -63,25 +63,25 @@ impl ToSql for FoundValue {
 /// A row of a table, or an entry of an index.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FoundRow {
-    /// Its number; none in indexes and tables that are kept as one.
+    /// The number of the row; none in indexes and tables that are kept as one.
     pub(crate) rowid: Option<i64>,
     pub(crate) values: Vec<FoundValue>,
 }
 
 impl FoundRow {
-    /// Whether a text of it has the mark of a letter that was lost.
+    /// Reports whether a text of the row has the mark of a letter that was lost.
     pub(crate) fn has_mark(&self) -> bool {
         let has_one = |value: &FoundValue| matches!(value, FoundValue::Text(text) if text.contains(char::REPLACEMENT_CHARACTER));
         self.values.iter().any(has_one)
     }
 }
 
-/// One cell.
+/// One cell of a page.
 pub(super) struct Cell {
     pub(super) child: Option<u32>,
     /// `None` where it holds none, or one that cannot be read.
     pub(super) row: Option<FoundRow>,
-    /// What it takes of its page.
+    /// The bytes that the cell takes of its page.
     pub(super) bytes: usize,
 }
 
@@ -157,7 +157,7 @@ pub(super) fn mended<R: Ord>(
     best.filter(|(_, _, is_only)| *is_only).map(|(_, row, _)| row)
 }
 
-/// How much of a record of `length` bytes stands in its cell.
+/// Returns how many bytes of a record of `length` bytes stand in its cell.
 fn local_bytes(kind: Kind, length: usize) -> usize {
     const LEAST: usize = (PAGE_BYTES - 12) * 32 / 255 - 23;
     let most = match kind {
@@ -278,7 +278,7 @@ fn edges(rows: &[FoundRow], fits: &[bool]) -> Vec<FoundRow> {
     [first, last].into_iter().flatten().flatten().collect()
 }
 
-/// Which of the numbers are part of a longest row of them that rises.
+/// Returns which of the numbers are part of a longest row of them that rises.
 fn longest_rise(numbers: &[i64]) -> Vec<bool> {
     // For each length, the place of the least number that such a row ends with.
     let mut ends: Vec<usize> = Vec::new();

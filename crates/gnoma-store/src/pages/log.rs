@@ -11,8 +11,8 @@ const FRAME_HEADER_BYTES: usize = 24;
 /// First bytes of a log; the last bit says in which order the bytes of its sums stand.
 const MAGIC: u32 = 0x377f_0682;
 
-/// Where the log has each page that it has committed, and how many pages the database has then.
-/// Reading ends before the first frame whose sum is wrong, as SQLite's does.
+/// Returns where the log has each page that it has committed, and how many pages the database has then. Reading
+/// ends before the first frame whose sum is wrong, as SQLite's does.
 pub(super) fn committed(log: &File) -> (HashMap<u32, u64>, u32) {
     read(log).unwrap_or_default()
 }

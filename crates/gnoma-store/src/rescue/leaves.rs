@@ -31,13 +31,13 @@ CREATE TABLE origin(session INTEGER PRIMARY KEY, source);
 CREATE TABLE child(session INTEGER PRIMARY KEY, parent, name, open);
 ";
 
-/// How each compressed piece of a result begins.
+/// The first bytes of each compressed piece of a result.
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// A table and how many of its first columns are brought over.
 type KnownTable = (&'static str, usize);
 
-/// What a row is of, by its form.
+/// Returns the table that a row belongs to, by the row's form.
 fn table_of(row: &FoundRow) -> Option<KnownTable> {
     use FoundValue::{Blob, Int, Null, Text};
     row.rowid.filter(|rowid| *rowid > 0)?;
@@ -68,7 +68,7 @@ fn table_of(row: &FoundRow) -> Option<KnownTable> {
     }
 }
 
-/// How likely it is that a row was made of what damage left of one.
+/// Returns how likely it is that a row was made of what damage left of one.
 fn likely(row: &FoundRow) -> Option<u8> {
     use FoundValue::{Int, Null, Text};
     let ("entry", _) = table_of(row)? else { return Some(0) };
@@ -88,7 +88,7 @@ fn likely(row: &FoundRow) -> Option<u8> {
     }
 }
 
-/// Whether a page of the file at `path` holds an entry of a session.
+/// Reports whether a page of the file at `path` holds an entry of a session.
 pub(crate) fn holds_ours(path: &Path) -> bool {
     let is_entry = |row: &FoundRow| match (table_of(row), row.values.get(4)) {
         (Some(("entry", _)), Some(FoundValue::Text(body))) => parse(body).is_some(),
@@ -100,7 +100,7 @@ pub(crate) fn holds_ours(path: &Path) -> bool {
     })
 }
 
-/// What is known of the rows that were not found.
+/// The facts about the rows that were not found.
 pub(super) struct NotFound {
     /// Entries that others speak of and that are not there.
     pub(super) entries: u64,
@@ -191,7 +191,7 @@ fn insert_loose(new: &Connection, loose: Vec<LooseRow>) -> Result<()> {
     Ok(())
 }
 
-/// How many rows were added: those of tables that are known, and whose numbers nobody has.
+/// Adds rows and returns how many were added: those of tables that are known, and whose numbers are not taken.
 fn insert_all(new: &Connection, rows: &[FoundRow]) -> Result<usize> {
     let mut added = 0;
     for row in rows {

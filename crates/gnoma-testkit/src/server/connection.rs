@@ -29,7 +29,7 @@ const BURST_BYTES: usize = 16 << 10;
 /// Wait between the last byte and a reset, so that the bytes arrive before it.
 const RESET_GRACE: Duration = Duration::from_millis(20);
 
-/// What becomes of the connection after an answer.
+/// The fate of the connection after an answer.
 enum Next {
     KeepOpen,
     Close,

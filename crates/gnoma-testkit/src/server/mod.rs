@@ -107,7 +107,7 @@ impl Server {
         Ok(format!("http://{}", listener.local_addr()?))
     }
 
-    /// Where it listens, such as `http://127.0.0.1:40123`.
+    /// Returns the address where the server listens, such as `http://127.0.0.1:40123`.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
@@ -119,7 +119,7 @@ impl Server {
         locked(&self.shared.requests).clone()
     }
 
-    /// How many connections were accepted.
+    /// Returns the number of connections that were accepted.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.shared.connections.load(Ordering::SeqCst)
@@ -131,7 +131,7 @@ impl Server {
         self.shared.bytes_sent.load(Ordering::SeqCst)
     }
 
-    /// How many answers ended because the client closed the connection.
+    /// Returns the number of answers that ended because the client closed the connection.
     #[must_use]
     pub fn clients_gone(&self) -> usize {
         *self.shared.clients_gone.borrow()

@@ -5,7 +5,7 @@ use std::{iter, sync::Arc, time::Duration};
 use bytes::Bytes;
 use tokio::sync::watch;
 
-/// What replies wait for, where a test decides when they come and no clock.
+/// A gate that replies wait for, if a test and not a clock decides when they come.
 #[derive(Clone, Debug, Default)]
 pub struct Gate(Arc<watch::Sender<bool>>);
 
@@ -22,14 +22,14 @@ impl Gate {
     }
 }
 
-/// What an answer carries.
+/// The body that an answer carries.
 #[derive(Clone, Debug)]
 pub enum ReplyBody {
-    /// These bytes.
+    /// A body of these bytes.
     Bytes(Bytes),
     /// `head`, then `unit` again and again for ever.
     Endless {
-        /// Sent once.
+        /// The bytes that are sent once.
         head: Bytes,
         /// Repeated; must not be empty.
         unit: Bytes,
@@ -59,7 +59,7 @@ fn cut(part: Bytes, size: usize) -> impl Iterator<Item = Bytes> {
         .map(move |at| part.slice(at..at.saturating_add(size).min(part.len())))
 }
 
-/// How the pieces reach the socket. Each is an HTTP chunk of its own either way, so that a client
+/// The pace at which the pieces reach the socket. Each is an HTTP chunk of its own either way, so that a client
 /// which reads chunk by chunk sees the same cuts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
@@ -69,7 +69,7 @@ pub enum Pace {
     Each(Duration),
 }
 
-/// How an answer ends. The numbers are body bytes sent before.
+/// The way in which an answer ends. The numbers are body bytes sent before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// Whole, and properly closed.
@@ -103,23 +103,23 @@ impl End {
 /// One scripted answer, sent with chunked transfer encoding.
 #[derive(Clone, Debug)]
 pub struct Reply {
-    /// HTTP status.
+    /// The HTTP status of the answer.
     pub status: u16,
     /// Header names and values, without those of HTTP's framing.
     pub headers: Vec<(String, String)>,
-    /// What it carries.
+    /// The body that the answer carries.
     pub body: ReplyBody,
     /// Bytes to a piece of the body.
     pub piece: usize,
-    /// How the pieces are sent.
+    /// The pace at which the pieces are sent.
     pub pace: Pace,
-    /// What it waits for before the status line.
+    /// The gate that the answer waits for before the status line.
     pub gate: Option<Gate>,
     /// Wait before the status line.
     pub wait: Duration,
-    /// How it ends.
+    /// The way in which the answer ends.
     pub end: End,
-    /// Whether the connection is closed afterwards.
+    /// `true` if the connection is closed afterwards.
     pub close: bool,
 }
 
@@ -145,12 +145,12 @@ impl Reply {
         Self::new(200, "text/event-stream", body)
     }
 
-    /// A JSON document.
+    /// Creates a reply with a JSON document.
     pub fn json(status: u16, body: impl Into<Bytes>) -> Self {
         Self::new(status, "application/json", body)
     }
 
-    /// Plain text.
+    /// Creates a reply with plain text.
     pub fn text(status: u16, body: impl Into<Bytes>) -> Self {
         Self::new(status, "text/plain", body)
     }
@@ -197,7 +197,7 @@ impl Reply {
         self
     }
 
-    /// Ended as told.
+    /// Makes the reply end in this way.
     #[must_use]
     pub fn ending(mut self, end: End) -> Self {
         self.end = end;

@@ -11,7 +11,7 @@ use tokio::{
 /// Most bytes a request's head may have.
 const MAX_HEAD_BYTES: usize = 256 << 10;
 
-/// One request, whole.
+/// One whole request to the server.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// Method, such as `POST`.
@@ -22,7 +22,7 @@ pub struct Request {
     pub headers: Vec<(String, String)>,
     /// The body, out of its framing.
     pub body: Bytes,
-    /// When it was complete.
+    /// The time when the request was complete.
     pub at: Instant,
 }
 

@@ -12,7 +12,7 @@ use crate::locked;
 
 pub(super) type Respond = Box<dyn Fn(&Request) -> Reply + Send + Sync>;
 
-/// What the server and its connections share.
+/// The state that the server and its connections share.
 pub(super) struct ServerState {
     pub(super) respond: Respond,
     pub(super) requests: Mutex<Vec<Request>>,

@@ -14,30 +14,30 @@ use crate::{
     wire::{Failure, Fault, FaultStage, Issued, Script, Wire},
 };
 
-/// What a vendor makes of one request.
+/// The reaction of a vendor to one request.
 #[derive(Clone, Debug)]
 pub enum Reaction {
-    /// It answers.
+    /// The vendor answers the request.
     Answer(Script),
-    /// It fails before its answer.
+    /// The vendor fails before its answer.
     Fail(Failure),
-    /// It hangs up without a word.
+    /// The vendor hangs up without a word.
     HangUp,
-    /// It begins an answer and breaks off in the middle.
+    /// The vendor begins an answer and breaks off in the middle.
     Break {
-        /// The answer.
+        /// The answer that it begins.
         script: Script,
-        /// Where it breaks off.
+        /// The stage at which the answer breaks off.
         stage: FaultStage,
-        /// How.
+        /// The way in which it breaks off.
         fault: Fault,
     },
 }
 
-/// What it has seen and said.
+/// The requests that a vendor has seen, and what it has said.
 #[derive(Default)]
 struct VendorState {
-    /// Reactions so far.
+    /// The number of reactions so far.
     given: usize,
     issued: Issued,
     requests: Vec<Request>,
@@ -76,7 +76,7 @@ impl Vendor {
         Ok(Self { wire, server, state })
     }
 
-    /// Its address as people configure it.
+    /// Returns the vendor's address as users configure it.
     #[must_use]
     pub fn url(&self) -> String {
         let version = match self.wire {
@@ -89,13 +89,13 @@ impl Vendor {
         format!("{}{version}", self.server.url())
     }
 
-    /// What was asked so far, requests that were refused included.
+    /// Returns the requests so far, including those that were refused.
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
         locked(&self.state).requests.clone()
     }
 
-    /// What was wrong with them. Each was refused for it.
+    /// Returns what was wrong with the requests. Each was refused for it.
     #[must_use]
     pub fn violations(&self) -> Vec<String> {
         locked(&self.state).violations.clone()

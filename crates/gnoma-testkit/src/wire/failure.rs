@@ -7,21 +7,21 @@ use serde_json::{Value, json};
 use super::protocol::{Wire, event, named_event};
 use crate::server::Reply;
 
-/// When to come back, as `Retry-After` says it.
+/// The time to come back, as `Retry-After` says it.
 #[derive(Clone, Debug)]
 pub enum RetryAfter {
     /// After so many seconds.
     Seconds(u64),
     /// At this HTTP date, while the answer's own `Date` is that one.
     Date {
-        /// The moment.
+        /// The moment to come back.
         at: String,
-        /// The server's clock.
+        /// The time of the server's clock.
         now: String,
     },
 }
 
-/// What goes wrong.
+/// The failure of a vendor.
 #[derive(Clone, Debug)]
 pub enum Failure {
     /// The key is wrong.
@@ -30,15 +30,15 @@ pub enum Failure {
     NoModel,
     /// The prompt does not fit.
     TooLong,
-    /// What was paid for, or is given for free, is used up.
+    /// The quota, paid or free, is used up.
     Quota,
-    /// Too many requests.
+    /// The client sent too many requests.
     RateLimited(Option<RetryAfter>),
     /// The vendor is overloaded.
     Overloaded,
-    /// The vendor broke.
+    /// The vendor's server has an internal error.
     Internal,
-    /// Something in between answers with a web page.
+    /// A server in between answers with a web page.
     WebPage,
 }
 

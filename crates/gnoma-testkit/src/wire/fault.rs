@@ -9,7 +9,7 @@ use super::{
 };
 use crate::server::{End, Reply, ReplyBody};
 
-/// Where in an answer something goes wrong.
+/// The stage of an answer at which the fault happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultStage {
     /// The first piece of thinking is out; on a wire that shows none, nothing but the beginning.
@@ -20,7 +20,7 @@ pub enum FaultStage {
     Arguments,
 }
 
-/// What goes wrong.
+/// The fault that breaks an answer.
 #[derive(Clone, Debug)]
 pub enum Fault {
     /// The connection is closed without HTTP's last chunk.
@@ -66,7 +66,7 @@ fn with_body(mut reply: Reply, body: String) -> Reply {
 
 /// A place in a stream, in bytes from its start.
 struct StreamOffset {
-    /// Where it breaks off.
+    /// The place at which the stream breaks off.
     cut: usize,
     /// End of the record that it breaks off in or behind.
     record_end: usize,

@@ -7,13 +7,13 @@ use serde_json::Value;
 pub enum Wire {
     /// Mistral's chat completions: thinking as content chunks, whole calls.
     Mistral,
-    /// Anthropic's Messages.
+    /// The protocol of Anthropic's Messages.
     Anthropic,
     /// OpenAI's chat completions: no visible thinking, calls in fragments.
     OpenAi,
-    /// OpenAI's Responses.
+    /// The protocol of OpenAI's Responses.
     Responses,
-    /// Google's `streamGenerateContent`.
+    /// The protocol of Google's `streamGenerateContent`.
     Google,
     /// Ollama's own chat: JSON lines.
     Ollama,
@@ -22,7 +22,7 @@ pub enum Wire {
 }
 
 impl Wire {
-    /// All of them.
+    /// All of the protocols.
     pub const ALL: [Self; 7] = [
         Self::Mistral,
         Self::Anthropic,

@@ -23,11 +23,11 @@ pub struct Script {
     pub signature: Option<String>,
     /// Words, a delta each.
     pub text: Vec<String>,
-    /// Calls.
+    /// The calls of the answer.
     pub calls: Vec<ScriptCall>,
-    /// Why it stops; `None` means to have its calls run, if it has some, or that it is done.
+    /// The reason why the answer stops; `None` means to have its calls run, if it has some, or that it is done.
     pub stop: Option<StopReason>,
-    /// Tokens.
+    /// The tokens of the answer.
     pub usage: Usage,
 }
 
@@ -79,7 +79,7 @@ impl Script {
         self
     }
 
-    /// Why it stops.
+    /// Returns the reason why the answer stops.
     pub(super) fn stop_reason(&self) -> StopReason {
         self.stop.unwrap_or(if self.calls.is_empty() {
             StopReason::EndTurn

@@ -41,12 +41,12 @@ impl ScreenCapture {
         Self { lines: Capture::for_result_store(), ..Self::new() }
     }
 
-    /// Adds output.
+    /// Adds output of the command.
     pub(super) fn push(&mut self, text: &str) {
         self.screen.push(text, |line| self.lines.push(line));
     }
 
-    /// What was captured since the last taking.
+    /// Returns what was captured since the last call and empties the capture.
     pub(super) fn take(&mut self) -> String {
         self.screen.finish(|line| self.lines.push(line));
         self.lines.take()
@@ -92,8 +92,8 @@ impl Capture {
         self.tail.extend(rest.iter().skip(rest.len() - newest));
     }
 
-    /// What was captured, with a line in place of what was left out, and without the last line
-    /// break: every command ends with one and it says nothing.
+    /// Returns the captured text, with a line in place of what was left out, and without the last line break: every
+    /// command ends with one and it says nothing.
     fn text(&self) -> String {
         let (older, newer) = self.tail.as_slices();
         if self.total_bytes == (self.head.len() + self.tail.len()) as u64 {
@@ -112,7 +112,7 @@ impl Capture {
         format!("{head}\n[... {left_out} bytes left out ...]\n{tail}")
     }
 
-    /// What was captured since the last taking.
+    /// Returns what was captured since the last call and empties the capture.
     fn take(&mut self) -> String {
         let text = self.text();
         *self = Self::with_limits(self.head_limit, self.tail_limit);

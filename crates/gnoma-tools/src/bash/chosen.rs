@@ -12,7 +12,8 @@ use super::{databases::unit, trial_facts::shown};
 /// Most names that a question offers.
 const MAX_NAMES: usize = 2_000;
 
-/// What can be named, in this order: files, links, and folders that hold nothing that changed.
+/// Returns the names that a question can offer, in this order: files, links, and folders that hold nothing that
+/// changed.
 pub(super) fn names(order: &[PathBuf], changes: &Changes, roots: &[PathBuf]) -> Vec<String> {
     let folders = changes.list.iter().filter(|change| change.node() == NodeKind::Folder);
     let folders: BTreeSet<&Path> = gnoma_core::sort::to_set(folders.map(LayerChange::path));
@@ -74,7 +75,7 @@ pub(super) fn joined(mut changes: Changes, rest: Changes) -> Changes {
     changes
 }
 
-/// Whether a pattern in which `*` stands for anything fits a text.
+/// Reports whether a pattern in which `*` stands for anything fits a text.
 fn fits(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else {

@@ -9,7 +9,7 @@ use std::{
 
 use gnoma_sandbox::layer::{Changes, LayerChange};
 
-/// What a database keeps beside its file.
+/// The endings of the files that a database keeps beside its own.
 const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
 /// Most open files that are looked at.
 const MAX_OPEN: usize = 200_000;

@@ -16,7 +16,7 @@ impl Utf8Decoder {
         Self { raw: Vec::with_capacity(READ_BYTES), text: String::new() }
     }
 
-    /// Where to append what is read; [`text`](Self::text) empties it again.
+    /// Returns the buffer to which bytes that are read are appended; [`text`](Self::text) empties it again.
     pub(super) fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.raw
     }
@@ -40,7 +40,7 @@ impl Utf8Decoder {
     }
 }
 
-/// Whether more bytes could make a character of these.
+/// Reports whether more bytes could complete these bytes to a character.
 fn may_be_continued(bytes: &[u8]) -> bool {
     str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
 }

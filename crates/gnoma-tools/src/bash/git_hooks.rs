@@ -17,7 +17,7 @@ const RUN_BY: [(&str, &[&str]); 13] = [
     ("post-applypatch", &["am"]),
 ];
 
-/// Why hooks of git do not run.
+/// The reason why hooks of git do not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SkipReason {
     /// The project is not trusted.

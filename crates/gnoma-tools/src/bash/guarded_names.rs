@@ -45,7 +45,7 @@ impl AbsentNames {
     }
 }
 
-/// Whether something is there, and not what the sandbox has put there for another command.
+/// Reports whether an entry exists that is not a stand-in which the sandbox has put there for another command.
 fn exists(path: &Path) -> bool {
     let is_stand_in =
         |facts: &fs::Metadata| facts.is_dir() && facts.mode() & 0o7777 == STAND_IN_MODE;

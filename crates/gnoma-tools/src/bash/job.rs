@@ -15,7 +15,7 @@ use super::{
 };
 use crate::args;
 
-/// The tool.
+/// The tool for background jobs.
 pub(super) struct JobTool {
     spec: ToolSpec,
     shared: Arc<ShellTools>,

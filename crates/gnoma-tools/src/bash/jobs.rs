@@ -23,7 +23,7 @@ use super::{
 
 /// Most jobs that are remembered; the oldest that has ended makes room for a new one.
 pub(super) const MAX_JOBS: usize = 8;
-/// How long a job may take to accept a line of input.
+/// The time that a job may take to accept a line of input.
 const SEND_WAIT: Duration = Duration::from_secs(2);
 
 /// Names a job; counts up over a session.
@@ -39,14 +39,14 @@ impl fmt::Display for TooManyJobs {
     }
 }
 
-/// Whether a job still runs.
+/// The state of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum JobState {
-    /// Its shell, or something that it left in the background, still runs.
+    /// The shell of the job, or something that it left in the background, still runs.
     Running,
-    /// It ended on its own.
+    /// The job ended on its own.
     Ended(ShellEnd),
-    /// It was killed on request.
+    /// The job was killed on request.
     Killed,
 }
 
@@ -60,18 +60,18 @@ impl fmt::Display for JobState {
     }
 }
 
-/// What a poll tells.
+/// The answer to a poll of a job.
 #[derive(Debug)]
 pub(super) struct JobPoll {
     /// The command as it was started.
     pub(super) command: String,
-    /// Whether it still runs.
+    /// The state of the job.
     pub(super) state: JobState,
-    /// How long ago it was started.
+    /// The time since the job was started.
     pub(super) age: Duration,
     /// Output since the last poll.
     pub(super) output: String,
-    /// What appeared in the workspace that programs may run; empty where nothing did.
+    /// A warning about what appeared in the workspace that programs may run; empty if nothing did.
     pub(super) warning: String,
 }
 
@@ -148,13 +148,13 @@ impl Jobs {
             .collect()
     }
 
-    /// How many run.
+    /// Returns the number of running jobs.
     pub(super) fn running(&self) -> usize {
         let table = self.table();
         table.jobs.values().filter(|job| lock(&job.log).state == JobState::Running).count()
     }
 
-    /// What is new since the last poll.
+    /// Returns the news of a job since the last poll.
     ///
     /// # Errors
     /// When there is no such job.

@@ -81,9 +81,10 @@ pub(crate) fn tools(options: &ToolOptions) -> Vec<Arc<dyn Tool>> {
     vec![Arc::new(Bash::new(Arc::clone(&shared))), Arc::new(JobTool::new(shared))]
 }
 
-/// What a program that runs as long as a session must not change in these folders: what is there and decides over
-/// later runs of other programs, in the folders and in repositories below them. Names that are absent are not among
-/// it: to hold one, an empty folder of that name would stand in the workspace, for every program to see.
+/// Returns the paths in these folders that a program which runs as long as a session must not change: those that
+/// exist and decide over later runs of other programs, in the folders and in repositories below them. Absent names
+/// are not among them: to hold one, an empty folder of that name would stand in the workspace, for every program to
+/// see.
 #[must_use]
 pub fn protected(roots: &[std::path::PathBuf]) -> Vec<std::path::PathBuf> {
     let held = roots.iter().flat_map(|root| survey::held_below(root));
@@ -92,7 +93,7 @@ pub fn protected(roots: &[std::path::PathBuf]) -> Vec<std::path::PathBuf> {
     protected
 }
 
-/// The tool.
+/// The tool that runs shell commands.
 struct Bash {
     spec: ToolSpec,
     shared: Arc<ShellTools>,
@@ -159,7 +160,7 @@ struct BashArguments {
     stop_at_error: Option<bool>,
 }
 
-/// Why following a process came to an end.
+/// The reason why following a process came to an end.
 enum FollowEnd {
     Ended(ShellEnd),
     TimedOut,
@@ -284,12 +285,12 @@ impl ShellTools {
     }
 }
 
-/// What running a command again would mean that has run in the workspace.
+/// The warning that a command which has run in the workspace would repeat its changes.
 const REPEATS: &str = " What it changed until then stays, and would be done again.";
-/// What stands below the answer of a command that only a program outside could answer.
+/// The note below the output of a command that only a program outside the sandbox could answer.
 const OF_SANDBOX: &str = "[this ran in the sandbox and shows nothing of the machine outside]";
 
-/// What a command wrote, for the model and for those who watch.
+/// The output of a command, for the model and for people who watch.
 struct Transcript {
     capture: ScreenCapture,
     watch: ProgressWatch,

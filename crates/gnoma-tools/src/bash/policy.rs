@@ -106,8 +106,8 @@ pub(super) fn held_to_reading(
     }
 }
 
-/// Whether a command can be run without files of the workspace: each lies in a root that can be looked at through a
-/// layer, on the same file system, and by its own name.
+/// Reports whether a command can be run without these files of the workspace: each lies in a root that can be
+/// looked at through a layer, on the same file system, and by its own name.
 pub(super) fn can_leave_out(absent: &[PathBuf], roots: &[PathBuf]) -> bool {
     let mounts = fs::read_to_string(MOUNTS).unwrap_or_default();
     let is_mounted_below = |root: &Path| {
@@ -144,7 +144,7 @@ pub(super) fn leave_out(policy: &mut Policy, absent: &[PathBuf], roots: &[PathBu
     policy.absent = left;
 }
 
-/// What says about the machine what a command that looks at it asks, besides its processes and sockets.
+/// The places that answer a command which looks at the machine, besides its processes and sockets.
 const PLACES_OF_MACHINE: [&str; 8] = [
     "/run/utmp",
     "/var/log/btmp",
@@ -159,7 +159,7 @@ const PLACES_OF_MACHINE: [&str; 8] = [
 /// The part of the sandbox without which the machine cannot be shown.
 const LANDLOCK: &str = "landlock";
 
-/// Whether commands can be shown the machine: Landlock keeps them from what they must not see.
+/// Reports whether commands can be shown the machine: Landlock keeps them from what they must not see.
 pub(super) fn can_show_machine() -> bool {
     let is_landlock = |part: &WallPart| part.name == LANDLOCK;
     Support::detect().parts.iter().any(|part| is_landlock(part) && part.holds)

@@ -28,11 +28,11 @@ use tokio::{
 
 use super::decode::Utf8Decoder;
 
-/// How long output is read on after the shell has ended, when something else still holds the pipe.
+/// The time for which output is read on after the shell has ended, when something else still holds the pipe.
 const DRAIN_GRACE: Duration = Duration::from_millis(50);
-/// How long a group may take to end itself when asked to.
+/// The time that a process group may take to end itself when asked to.
 const TERM_GRACE: Duration = Duration::from_millis(500);
-/// How long the system may take to end a group by force.
+/// The time that the system may take to end a process group by force.
 const KILL_GRACE: Duration = Duration::from_millis(200);
 
 /// A process group, killed when dropped unless it was released.
@@ -74,12 +74,12 @@ impl Drop for Group {
     }
 }
 
-/// How a shell ended.
+/// The way in which a shell ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ShellEnd {
     /// By itself, with this exit code.
     Code(i32),
-    /// By this signal.
+    /// By a signal of this number.
     Signal(i32),
     /// The system did not say.
     Unknown,
@@ -145,21 +145,21 @@ fn signal_name(number: i32) -> Option<&'static str> {
     })
 }
 
-/// What a process did.
+/// An event in the life of a process.
 #[derive(Debug)]
 pub(super) enum ProcessEvent<'a> {
-    /// It wrote this; empty when only part of a character came.
+    /// The process wrote this text; empty when only part of a character came.
     Wrote(&'a str),
-    /// Its shell ended. There may be unread output.
+    /// The shell of the process ended. There may be unread output.
     Ended(ShellEnd),
 }
 
-/// What of the sandbox a command met, by what its launcher tells.
+/// The limits of the sandbox that a command met, as its launcher reports them.
 #[derive(Debug, Default)]
 struct MetLimits {
-    /// Which of the sealed files it tried to open.
+    /// The sealed files that the command tried to open, as indices.
     tried: BTreeSet<usize>,
-    /// It tried to reach a server that the sandbox does not have.
+    /// `true` if the command tried to reach a server that the sandbox does not have.
     missed_server: bool,
 }
 
@@ -179,9 +179,9 @@ pub(super) struct Process {
     // Before `child`: the group is killed while its leader still holds the number.
     group: Arc<Group>,
     child: Child,
-    /// Where the launcher may tell the end before its own.
+    /// The socket on which the launcher may report the end of the command before its own.
     told: Option<UnixStream>,
-    /// What it finds and cannot open, in the order in which the launcher tells of it.
+    /// The files that the command finds and cannot open, in the order in which the launcher tells of them.
     sealed: Vec<PathBuf>,
     met: MetLimits,
     output: pipe::Receiver,
@@ -230,7 +230,8 @@ impl Process {
         self.met.tried.iter().filter_map(|place| self.sealed.get(*place).cloned()).collect()
     }
 
-    /// Whether it tried to reach a server that the sandbox does not have; complete like [`Self::tried_files`].
+    /// Reports whether the command tried to reach a server that the sandbox does not have; complete like
+    /// [`Self::tried_files`].
     pub(super) fn has_missed_server(&self) -> bool {
         self.met.missed_server
     }
@@ -240,7 +241,7 @@ impl Process {
         Arc::clone(&self.group)
     }
 
-    /// Whether something still may write, though the shell has ended.
+    /// Reports whether output may still come, though the shell has ended.
     pub(super) fn is_open(&self) -> bool {
         self.open
     }
@@ -301,7 +302,7 @@ impl Process {
     }
 }
 
-/// What programs say when they were refused a file.
+/// The messages that programs print when they were refused a file.
 const REFUSALS: [&str; 6] = [
     "permission denied",
     "eacces",
@@ -325,8 +326,8 @@ fn refused_files(output: &str, sealed: &[PathBuf]) -> Vec<PathBuf> {
     sealed.iter().filter(|_| !lines.is_empty()).filter(is_named).cloned().collect()
 }
 
-/// What a launcher reports of the end, once; `None` if it reports nothing. Nothing is lost when the future is
-/// dropped.
+/// Returns the end of the shell that a launcher reports, once; `None` if it reports nothing. Dropping the future
+/// loses nothing.
 async fn told(launcher: &mut Option<UnixStream>, met: &mut MetLimits) -> Option<ShellEnd> {
     let socket = launcher.as_ref()?;
     let mut bytes = [0; ENDING_BYTES];

@@ -10,7 +10,7 @@ use gnoma_core::{CallId, ToolCx, session::PermissionAnswer, tool::Question};
 
 use super::names::display_path;
 
-/// How often a command that reads is run in all: as it is, without the files that it tried, without all of them.
+/// The most runs of a command that reads: as it is, without the files that it tried, without all of them.
 const MAX_RUNS: usize = 3;
 /// Names that a sentence holds.
 const MAX_NAMES: usize = 5;
@@ -18,16 +18,16 @@ const MAX_NAMES: usize = 5;
 /// The runs of one command that only reads.
 #[derive(Debug, Default)]
 pub(super) struct ReadingRuns {
-    /// What the next run does not find.
+    /// The files that the next run does not find.
     pub(super) absent: Vec<PathBuf>,
-    /// What the last run could not open.
+    /// The files that the last run could not open.
     unread: Vec<PathBuf>,
     runs: usize,
     is_answered: bool,
 }
 
 impl ReadingRuns {
-    /// Whether it runs again, given the secret files that the last run tried to open in vain.
+    /// Decides whether the command runs again, given the secret files that the last run tried to open in vain.
     pub(super) async fn run_again(
         &mut self,
         command: &str,
@@ -66,7 +66,7 @@ impl ReadingRuns {
         }
     }
 
-    /// What the model is told of files that were left out.
+    /// Returns the note for the model about files that were left out.
     pub(super) fn note(&self, cx: &ToolCx) -> String {
         if !self.absent.is_empty() {
             return format!(
@@ -84,7 +84,7 @@ impl ReadingRuns {
     }
 }
 
-/// Whether a command names a file itself, so that leaving it out would be a wrong answer.
+/// Reports whether a command names a file itself, so that leaving it out would be a wrong answer.
 fn names(command: &str, path: &Path, cx: &ToolCx) -> bool {
     let is_border = |letter: char| letter.is_whitespace() || "'\"<>|&;()=`:".contains(letter);
     let name = path.file_name().unwrap_or_default();

@@ -19,7 +19,7 @@ const MIN_OWN_BYTES: u64 = 4 << 30;
 const OWN_SHARE: u64 = 4;
 /// Bytes that a command must leave free on their disk.
 const MIN_LEFT_BYTES: u64 = 256 << 20;
-/// How often it is looked whether there is still room.
+/// The time between two checks of the room that is left.
 const INTERVAL: Duration = Duration::from_millis(100);
 /// After so many bytes fewer are free, the files are counted.
 const STEP_BYTES: u64 = 128 << 20;
@@ -30,7 +30,7 @@ const MAX_ENTRIES: usize = 500_000;
 /// Bytes of a block in which file systems tell what a file takes.
 const BLOCK_BYTES: u64 = 512;
 
-/// Why a command was stopped.
+/// The reason why a command was stopped for lack of room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoRoom {
     /// The session's own files take more than these bytes.
@@ -40,7 +40,7 @@ pub(super) enum NoRoom {
 }
 
 impl NoRoom {
-    /// What a person and the model are told.
+    /// Describes the reason to a person and the model.
     pub(super) fn describe(self) -> String {
         match self {
             Self::Own(most) => format!(
@@ -74,7 +74,7 @@ impl Default for RoomLimits {
     }
 }
 
-/// What all commands of a session know of the room that their files take.
+/// The knowledge that all commands of a session share about the room that their files take.
 #[derive(Debug, Default)]
 pub(super) struct RoomWatch {
     limits: RoomLimits,
@@ -84,14 +84,14 @@ pub(super) struct RoomWatch {
 /// Free bytes, as they were seen.
 #[derive(Clone, Copy, Debug, Default)]
 struct FreeRoom {
-    /// When the first command began.
+    /// The free bytes when the first command began.
     first: Option<u64>,
-    /// When the files were counted last, or more if more was free since.
+    /// The free bytes when the files were last counted, or more if more was free since.
     counted: Option<u64>,
 }
 
 impl FreeRoom {
-    /// Whether so much less is free that the files have to be counted again.
+    /// Reports whether so many fewer bytes are free that the files have to be counted again.
     fn is_count_due(&mut self, now: u64, step: u64) -> bool {
         self.first.get_or_insert(now);
         let then = self.counted.map_or(now, |then| then.max(now));
@@ -162,7 +162,7 @@ impl RoomWatch {
         is_due.then(|| self.limits.own.max(share))
     }
 
-    /// Whether too much was there when it was counted last.
+    /// Reports whether the last count found too much.
     fn is_full(&self) -> bool {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.counted == Some(u64::MAX)
@@ -180,7 +180,7 @@ fn free_bytes(folder: &Path) -> Option<u64> {
     facts.f_bavail.checked_mul(facts.f_frsize)
 }
 
-/// What all files below these folders take. Links are not followed.
+/// Returns the bytes that all files below these folders take. Links are not followed.
 fn size_of(folders: &[PathBuf]) -> u64 {
     let mut waiting: VecDeque<PathBuf> = folders.iter().cloned().collect();
     let (mut bytes, mut left) = (0_u64, MAX_ENTRIES);

@@ -64,16 +64,16 @@ const KEY_SETTINGS: [&str; 4] =
 /// Words in the name of a value that is secret.
 const VALUE_WORDS: [&str; 7] = ["token", "secret", "passw", "key", "auth", "credential", "pwd"];
 
-/// What is known of an entry by its name.
+/// The suspicion about an entry that its name raises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Suspicion {
-    /// It holds a secret.
+    /// The entry holds a secret.
     Secret,
-    /// It does where it holds a private key.
+    /// The entry is a secret if it holds a private key.
     IfKey,
-    /// It does where it holds a private key or values that look like secrets.
+    /// The entry is a secret if it holds a private key or values that look like secrets.
     IfSecretValues,
-    /// It is anything.
+    /// The name raises no suspicion.
     None,
 }
 
@@ -95,7 +95,7 @@ impl FileStamp {
     }
 }
 
-/// Whether a folder below the workspace is full of other people's work.
+/// Reports whether a folder below the workspace is full of dependencies, the work of other people.
 pub(super) fn is_of_dependencies(below: &Path) -> bool {
     let is_one = |part: Component<'_>| {
         let name = part.as_os_str().to_string_lossy().to_ascii_lowercase();
@@ -104,7 +104,8 @@ pub(super) fn is_of_dependencies(below: &Path) -> bool {
     below.components().any(is_one)
 }
 
-/// What a file's path below the workspace says. What dependencies bring for their own tests is known to everybody.
+/// Returns the suspicion that a file's path below the workspace raises. Files that dependencies bring for their own
+/// tests are public knowledge.
 pub(super) fn suspect(below: &Path, is_dependency: bool) -> Suspicion {
     let known = places::secret(below);
     let is_hidden = known.is_some_and(|secret| secret.sight != SecretVisibility::Seen);
@@ -131,7 +132,7 @@ pub(super) fn suspect(below: &Path, is_dependency: bool) -> Suspicion {
     }
 }
 
-/// Whether the path below the folder of dependencies leads to what is made for tests and examples.
+/// Reports whether the path below the folder of dependencies leads to files made for tests and examples.
 fn is_made_to_be_shown(below: &Path) -> bool {
     let names: Vec<String> =
         below.iter().map(|part| part.to_string_lossy().to_ascii_lowercase()).collect();
@@ -147,7 +148,8 @@ fn is_made_to_be_shown(below: &Path) -> bool {
     names.iter().skip(own).any(is_such)
 }
 
-/// Whether the content of a file makes it a secret. What cannot be read is none to the command either.
+/// Reports whether the content of a file makes it a secret. A file that cannot be read is no secret, because the
+/// command cannot read it either.
 pub(super) fn holds_secret(path: &Path, facts: &Metadata, suspicion: Suspicion) -> bool {
     if !facts.is_file() || !(MIN_BYTES..=MAX_BYTES).contains(&facts.size()) {
         return false;
@@ -161,7 +163,7 @@ pub(super) fn holds_secret(path: &Path, facts: &Metadata, suspicion: Suspicion) 
     holds_key(&text) || (suspicion == Suspicion::IfSecretValues && holds_secret_values(&text))
 }
 
-/// Whether a text is a private key, or the settings of an account with one.
+/// Reports whether a text is a private key, or the settings of an account with one.
 fn holds_key(text: &str) -> bool {
     let has_mark = KEY_MARKS.iter().any(|mark| {
         // In a line of its own, or in a text of JSON; not in the middle of a sentence.
@@ -196,7 +198,7 @@ fn without_placeholders(text: &str) -> String {
     kept
 }
 
-/// Whether values of a text look like secrets.
+/// Reports whether values of a text look like secrets.
 fn holds_secret_values(text: &str) -> bool {
     let text = &*without_placeholders(text);
     let is_plain = |value: &str| {

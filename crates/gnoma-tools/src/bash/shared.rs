@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{jobs::Jobs, shell::Shell};
 
-/// What the shell tools share.
+/// The state that the shell tools share.
 #[derive(Debug)]
 pub(super) struct ShellTools {
     pub(super) shell: Shell,

@@ -38,7 +38,7 @@ mod spares;
 /// The shell that every Unix has.
 const FALLBACK_SHELL: &str = "/bin/sh";
 
-/// Starts commands.
+/// Starts commands for the shell tools.
 #[derive(Debug)]
 pub(super) struct Shell {
     program: PathBuf,
@@ -51,7 +51,7 @@ pub(super) struct Shell {
     walls: OnceLock<Built>,
     /// The temporary files of a session whose trials keep none; `None` where no folder for them can be made.
     scratch: OnceLock<Option<Scratch>>,
-    /// Who wait for the next command: one for commands in their place, one for those on trial.
+    /// The launchers that wait for the next command: one for commands in their place, one for those on trial.
     spares: [Mutex<Option<Spare>>; 2],
     room: Arc<RoomWatch>,
     surveys: Mutex<SurveyMemory>,
@@ -61,7 +61,7 @@ pub(super) struct Shell {
     machine_surveys: Mutex<SurveyMemory>,
 }
 
-/// How a command runs on trial, before its layers are there.
+/// The policy of a command on trial, before its layers exist.
 #[derive(Debug)]
 pub(super) struct TrialPolicy {
     policy: Policy,
@@ -133,7 +133,7 @@ impl Shell {
         describe_skipped(command, reason, hooks).unwrap_or_default()
     }
 
-    /// Whether a command with these rights runs behind walls.
+    /// Reports whether a command with these rights runs in the sandbox.
     pub(super) fn is_walled(&self, cx: &ToolCx) -> bool {
         !cx.grant.outside && matches!(self.built(), Built::Walls(_))
     }
@@ -150,12 +150,12 @@ impl Shell {
         Room::new(Arc::clone(&self.room), own.map(Path::to_path_buf).into_iter().collect())
     }
 
-    /// Whether commands of every kind find temporary files of the session.
+    /// Reports whether commands of every kind find temporary files of the session.
     fn has_own_temporary(&self) -> bool {
         matches!(&self.sandbox, Sandbox::Walled { trials: Some(trials), .. } if trials.replaces_temporary())
     }
 
-    /// Who tries commands, where that is wanted.
+    /// Returns the trials of commands, where they are wanted.
     pub(super) fn trials(&self) -> Option<Arc<Trials>> {
         match &self.sandbox {
             Sandbox::Walled { trials, .. } => trials.clone(),
@@ -188,7 +188,7 @@ impl Shell {
         }
     }
 
-    /// Whether a command that only reads can be run without these files of the workspace.
+    /// Reports whether a command that only reads can be run without these files of the workspace.
     pub(super) fn can_leave_out(&self, absent: &[PathBuf], roots: &[PathBuf]) -> bool {
         let has_layers = self.trials().is_some_and(|trials| trials.hindrance().is_none());
         has_layers && policy::can_leave_out(absent, roots)
@@ -244,7 +244,7 @@ impl Shell {
         )
     }
 
-    /// How a command will run on trial; `None` where there are no walls.
+    /// Returns the policy under which a command will run on trial; `None` where there is no sandbox.
     pub(super) fn trial_policy(&self, cx: &ToolCx) -> Option<TrialPolicy> {
         let Sandbox::Walled { policy, reading, too_wide, .. } = &self.sandbox else { return None };
         let mut policy = policy.as_ref().clone();
@@ -365,7 +365,7 @@ impl Shell {
         FoundInWorkspace { survey, repositories }
     }
 
-    /// What anybody may read and is not among the places that each command finds.
+    /// Returns the paths that anybody may read and that are not among the places which each command finds.
     fn off_the_list<'a>(&'a self, cx: &'a ToolCx) -> impl Iterator<Item = &'a PathBuf> {
         let listed: &[PathBuf] = match &self.sandbox {
             Sandbox::Walled { reading, .. } => &reading.shown,

@@ -18,7 +18,7 @@ use super::process::Process;
 
 /// Most bytes of an order.
 const MAX_ORDER_BYTES: usize = 1 << 20;
-/// How long a launcher may take to read one that a socket does not take at once.
+/// The time that a launcher may take to read an order that a socket does not take at once.
 const ORDER_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A launcher that waits for its command.

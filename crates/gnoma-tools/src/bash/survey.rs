@@ -18,7 +18,7 @@ use gnoma_core::places::{self, RuledPaths, WriteProtection};
 
 use super::secret_files::{self, FileStamp, Suspicion};
 
-/// How much is looked at. What is beyond is sealed as a whole.
+/// The limits of a survey. Everything beyond them is sealed as a whole.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SurveyLimits {
     folders: usize,
@@ -35,29 +35,29 @@ impl SurveyLimits {
 /// Longest step of a file system that tells parts of a second, and of one that tells seconds.
 const FINE_STEP: Duration = Duration::from_millis(20);
 const COARSE_STEP: Duration = Duration::from_secs(3);
-/// What is held of nested repositories.
+/// The most entries of nested repositories that are held.
 const MAX_HELD: usize = 1_024;
 /// Secret files of one folder that are sealed one by one. With more of them the folder is.
 const MAX_SECRETS_OF_FOLDER: usize = 256;
 
-/// Where git keeps what is its own.
+/// The folder in which git keeps its own files.
 const GIT_FOLDER: &str = ".git";
 
-/// What was found.
+/// The result of a survey.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Survey {
-    /// What decides over later runs of git in nested repositories, where it exists.
+    /// The paths that decide over later runs of git in nested repositories, where they exist.
     pub(super) held: Vec<PathBuf>,
     /// Files and folders that hold secrets.
     pub(super) secrets: Vec<PathBuf>,
 }
 
-/// Whether a place that is looked over is itself a secret file.
+/// Reports whether a place that is surveyed is itself a secret file.
 fn is_secret_file(path: &Path) -> bool {
     places::secret(path).is_some() && path.is_file()
 }
 
-/// What is held in a folder of the workspace.
+/// Returns the paths in a folder of the workspace that are protected from writing.
 pub(super) fn held_below(root: &Path) -> impl Iterator<Item = PathBuf> {
     let present =
         places::held(WriteProtection::AtHome).chain(places::held(WriteProtection::Present));
@@ -68,16 +68,16 @@ pub(super) fn held_below(root: &Path) -> impl Iterator<Item = PathBuf> {
 /// A folder that is still to be looked at.
 struct PendingFolder {
     folder: PathBuf,
-    /// Its path, relative to the folder of the workspace it is in.
+    /// The path of the folder, relative to the folder of the workspace it is in.
     below: PathBuf,
 }
 
-/// What was seen in folders when they were last looked at, so that one look at each tells whether they have to be
+/// The contents of folders when they were last looked at, so that one look at each tells whether they have to be
 /// read again: a name that appears, vanishes or comes to mean something else changes the time of its folder.
 #[derive(Debug, Default)]
 pub(super) struct SurveyMemory {
     notes: HashMap<PathBuf, FolderNote>,
-    /// What rules keep from being read is no different from a secret.
+    /// The rules on reading; a file that they keep from being read is treated like a secret.
     rules: Option<Arc<dyn RuledPaths>>,
 }
 
@@ -87,7 +87,7 @@ impl SurveyMemory {
     }
 }
 
-/// What of a folder's entries matters.
+/// The facts that matter about the entries of a folder.
 #[derive(Debug)]
 struct FolderNote {
     stamp: Option<FolderStamp>,
@@ -98,7 +98,7 @@ struct FolderNote {
     doubtful: Vec<DoubtfulFile>,
     /// The numbers of all files.
     files: Vec<u64>,
-    /// Where the repository is that this folder is or has.
+    /// The repository that this folder is or has.
     repository: Option<PathBuf>,
 }
 
@@ -142,7 +142,7 @@ impl FolderStamp {
         })
     }
 
-    /// Whether a change from now on gives another stamp: file systems tell times in steps.
+    /// Reports whether a change from now on gives another stamp: file systems tell times in steps.
     fn is_settled(&self) -> bool {
         let (seconds, nanoseconds) = self.changed;
         let (Ok(whole), Ok(part)) = (u64::try_from(seconds), u32::try_from(nanoseconds)) else {
@@ -155,7 +155,6 @@ impl FolderStamp {
 }
 
 impl FolderNote {
-    /// Reads a folder.
     fn read(folder: &Path, below: &Path, rules: Option<&dyn RuledPaths>) -> Self {
         let stamp = FolderStamp::of(folder).filter(FolderStamp::is_settled);
         let entries: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().collect();

@@ -46,7 +46,7 @@ struct Tried {
     sealed: Vec<PathBuf>,
 }
 
-/// Why there is nothing to settle.
+/// The reason why a trial has no changes to settle.
 enum Untried {
     /// The outcome of the call.
     Over(ToolOutcome),
@@ -154,11 +154,11 @@ impl ShellTools {
     }
 }
 
-/// What was read from a layer.
+/// The changes that were read from a layer.
 struct ReadChanges {
-    /// What is to be decided about.
+    /// The changes that need a decision.
     changes: Changes,
-    /// What changed in folders of build output that are updated in any case.
+    /// The changes in folders of build output that are updated in any case.
     updates: Changes,
     /// Other folders of build output.
     built: Vec<PathBuf>,
@@ -200,7 +200,7 @@ fn begun(trials: &Trials, beside: &[PathBuf]) -> Result<(Layer, Vec<Overlay>), S
     Ok((layer, overlays))
 }
 
-/// What becomes of a call whose command was stopped: nothing that it did.
+/// Returns the outcome of a call whose command was stopped. None of its changes are saved.
 async fn stopped(
     process: &mut Process,
     transcript: &mut Transcript,
@@ -222,11 +222,11 @@ async fn stopped(
     }
 }
 
-/// What a command said and how it ended.
+/// The output of a command and the way it ended.
 struct Output {
     ending: ShellEnd,
     text: String,
-    /// What it built that stays in the layer.
+    /// The build output of the command that stays in the layer.
     built: Vec<PathBuf>,
 }
 

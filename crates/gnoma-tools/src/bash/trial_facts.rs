@@ -17,20 +17,20 @@ use super::databases;
 
 /// Names that a sentence holds.
 pub(super) const MAX_NAMES: usize = 5;
-/// Where git keeps what is its own, and the file in it that looking refreshes.
+/// The folder in which git keeps its own files, and the file in it that looking refreshes.
 const GIT_FOLDER: &str = ".git";
 const GIT_INDEX: &str = ".git/index";
 
-/// What becomes of what a command changed.
+/// The decision about the changes of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// It changed nothing.
+    /// The command changed nothing.
     Nothing,
     /// Dropped, without a question.
     Dropped,
     /// Kept, without a question.
     Kept,
-    /// A person decides.
+    /// A person decides about the changes.
     Asked,
     /// A trial does not show what it does; a person decides whether it runs in place. Why that is.
     InPlace(String),
@@ -47,7 +47,7 @@ pub(super) fn without_stat_cache(changes: &mut Changes, roots: &[PathBuf]) {
     changes.list.retain(|change| !(only_cache && is_cache(change.path())));
 }
 
-/// What becomes of the changes by the rules of the mode.
+/// Decides about the changes by the rules of the mode.
 pub(super) fn fate(
     trial: Trial,
     changes: &Changes,
@@ -89,7 +89,7 @@ fn is_git(path: &Path) -> bool {
     path.components().any(|part| part == Component::Normal(OsStr::new(GIT_FOLDER)))
 }
 
-/// Whether something is in a repository without a work tree: its settings name programs.
+/// Reports whether a change is in a repository without a work tree: its settings name programs.
 fn touches_repository(changes: &Changes) -> bool {
     let is_there = |path: &Path| {
         changes.list.iter().any(|change| change.path() == path) || path.symlink_metadata().is_ok()
@@ -99,7 +99,7 @@ fn touches_repository(changes: &Changes) -> bool {
     folders.iter().any(|folder| places::makes_repository(|name| is_there(&folder.join(name))))
 }
 
-/// Whether an edit could have made this change unasked, and a checkpoint can take it back.
+/// Reports whether an edit could have made this change without approval, and a checkpoint can rewind it.
 fn is_edit(change: &LayerChange, roots: &[PathBuf], local: &LocalPlaces) -> bool {
     let (ran_before, runs) = change.is_executable();
     let is_made = match (change.kind(), change.node()) {
@@ -113,7 +113,7 @@ fn is_edit(change: &LayerChange, roots: &[PathBuf], local: &LocalPlaces) -> bool
     is_made && (ran_before || !runs) && !is_special(change.path(), roots, local)
 }
 
-/// Whether a path decides over later runs of programs, holds secrets, or is filled by tools.
+/// Reports whether a path decides over later runs of programs, holds secrets, or is filled by tools.
 fn is_special(path: &Path, roots: &[PathBuf], local: &LocalPlaces) -> bool {
     let Some(below) = roots.iter().find_map(|root| path.strip_prefix(root).ok()) else {
         return true;
@@ -137,7 +137,7 @@ pub(super) fn one_line(command: &str) -> String {
     command.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What the model is told of what was built and stays in the layer; empty where that is nothing new.
+/// Tells the model about build output that stays in the layer; empty if there is nothing new.
 pub(super) fn built(paths: &[PathBuf], roots: &[PathBuf]) -> String {
     let mut names: Vec<_> = paths.iter().map(|path| shown(path, roots)).collect();
     let more = names.len().saturating_sub(MAX_NAMES);
@@ -154,7 +154,7 @@ pub(super) fn built(paths: &[PathBuf], roots: &[PathBuf]) -> String {
     }
 }
 
-/// What the model is told of changes, in one sentence.
+/// Describes changes to the model in one sentence.
 pub(super) fn sentence(what: &str, changes: &Changes, roots: &[PathBuf]) -> String {
     let files = changes.list.iter().filter(|change| change.node() != NodeKind::Folder);
     let mut names: Vec<_> = files.map(|change| shown(change.path(), roots)).collect();

@@ -21,7 +21,7 @@ use super::{
     trial_question::{ChangeFacts, ChangeQuestion},
 };
 
-/// What a command has left at one path.
+/// The entry that a command has left at one path.
 #[derive(Clone, Debug)]
 enum LeftEntry {
     File,
@@ -161,7 +161,7 @@ proptest! {
 }
 
 impl TriedTree {
-    /// Whether it is a folder with something in it, which stands for nothing by itself.
+    /// Reports whether the path is a folder with something in it, which stands for nothing by itself.
     fn layer_folder(&self, path: &Path) -> bool {
         let others = self.changes.list.iter().map(LayerChange::path);
         others.clone().any(|other| other != path && other.starts_with(path))

@@ -11,17 +11,17 @@ use gnoma_sandbox::layer::{ChangeKind, Changes, LayerChange};
 
 use super::{process::ShellEnd, reading};
 
-/// Why a command that tried to reach a server may have to run outside.
+/// The reason why a command that tried to reach a server may have to run outside the sandbox.
 const MISSED_SERVER: &str = "It tried to reach a server, and the sandbox has no network.";
-/// What the model is told of such a command.
+/// The note for the model about a command that tried to reach a server.
 const NO_SERVERS: &str = "[it tried to reach a server; trial runs have no network and do not see the servers of this machine]";
 
-/// Why what a trial run did is not what the command would do.
+/// The reason why a trial run differs from what the command would do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum TrialLimit {
-    /// It met secret files that it could not open, replace or remove.
+    /// The command met secret files that it could not open, replace or remove.
     Secrets(Vec<PathBuf>),
-    /// It may have met secret files, and nothing here reports whether it did.
+    /// The command may have met secret files, and nothing here reports whether it did.
     UnseenSecrets(Vec<PathBuf>),
     /// The sandbox seems to have stopped it; how.
     Sandbox(String),
@@ -76,12 +76,12 @@ fn this_or_these(files: &[PathBuf]) -> &'static str {
     if files.len() == 1 { "this file" } else { "these files" }
 }
 
-/// What the model is told where a command tried to reach a server.
+/// Returns the note for the model about a command that tried to reach a server.
 pub(super) fn note_of_servers(missed: bool) -> &'static str {
     if missed { NO_SERVERS } else { "" }
 }
 
-/// What the model is told of secret files that a trial run tried to use.
+/// Returns the note for the model about secret files that a trial run tried to use.
 pub(super) fn note_of_secrets(met: &[PathBuf], roots: &[PathBuf]) -> String {
     if met.is_empty() {
         return String::new();

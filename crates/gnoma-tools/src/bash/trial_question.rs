@@ -30,18 +30,18 @@ const MAX_LINKS: usize = 8;
 /// Changes that are looked at one by one for a question.
 const MAX_LISTED: usize = 2_000;
 
-/// How much a change matters, from most to least.
+/// The importance of a change, from most to least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum ChangeRank {
-    /// It decides over later runs, and would always need approval.
+    /// The change decides over later runs, and would always need approval.
     Guarded,
-    /// It leads out of the workspace.
+    /// The changed entry leads out of the workspace.
     LeadsElsewhere,
-    /// It holds a secret.
+    /// The changed entry holds a secret.
     Secret,
-    /// It can be run from now on.
+    /// The changed entry can be run from now on.
     Runs,
-    /// What it was cannot be restored.
+    /// The earlier state of the entry cannot be restored.
     Lost,
     Deleted,
     Changed,
@@ -51,7 +51,7 @@ enum ChangeRank {
 }
 
 impl ChangeRank {
-    /// Whether a yes to all must have named it.
+    /// Reports whether approving all changes includes this one only if it was named.
     fn needs_naming(self) -> bool {
         matches!(self, Self::Guarded | Self::LeadsElsewhere | Self::Secret)
     }
@@ -61,7 +61,7 @@ impl ChangeRank {
     }
 }
 
-/// What a question is made from.
+/// The facts from which a question is made.
 pub(super) struct ChangeFacts<'a> {
     pub(super) layer: &'a Layer,
     pub(super) changes: &'a Changes,
@@ -76,11 +76,11 @@ pub(super) struct ChangeFacts<'a> {
 struct WeighedChange<'a> {
     change: &'a LayerChange,
     rank: ChangeRank,
-    /// What it is and why that matters; empty where its name says it.
+    /// A description of the change and its importance; empty if the name says it.
     note: String,
 }
 
-/// What is asked about the changes of a command.
+/// The question about the changes of a command.
 pub(super) struct ChangeQuestion {
     /// In one line: the worst of what happens to the files.
     pub(super) text: String,
@@ -88,11 +88,11 @@ pub(super) struct ChangeQuestion {
     pub(super) deeds: String,
     /// The lines that change.
     pub(super) preview: String,
-    /// What must be seen by name.
+    /// The changes that a person must see by name.
     pub(super) notable: Vec<NotableChange>,
-    /// Nothing of it would always need approval.
+    /// `true` if none of the changes would always need approval.
     pub(super) may_be_always: bool,
-    /// What would need to be named and is too much for that: a yes to all keeps none of it.
+    /// The paths that would need to be named and are too many for that: approving all changes saves none of them.
     pub(super) unnamed: Vec<PathBuf>,
     /// The paths of all that can be named, the most important first.
     pub(super) order: Vec<PathBuf>,
@@ -117,7 +117,7 @@ impl ChangeFacts<'_> {
         }
     }
 
-    /// What a yes would change, as a unified diff as far as there are lines to show.
+    /// Returns the changes that an approval would make, as a unified diff as far as there are lines to show.
     pub(super) fn preview(&self) -> String {
         self.preview_of(&self.weighed())
     }
@@ -225,7 +225,7 @@ impl ChangeFacts<'_> {
         WeighedChange { change, rank, note: notes.join(", ") }
     }
 
-    /// Where a link ends, also by way of other links that the command made.
+    /// Returns the path where a link ends, also by way of other links that the command made.
     fn link_end(&self, path: &Path, target: &Path) -> PathBuf {
         let mut end = link_end(path, target);
         for _ in 0..MAX_LINKS {
@@ -238,7 +238,7 @@ impl ChangeFacts<'_> {
         end
     }
 
-    /// Whether a secret of the workspace is at a path, also by links that are there.
+    /// Reports whether a secret of the workspace is at a path, also by existing links.
     fn is_secret(&self, end: &Path) -> bool {
         let real = fs::canonicalize(end).ok();
         [Some(end), real.as_deref()].into_iter().flatten().any(|end| {
@@ -292,7 +292,7 @@ fn verb(kind: ChangeKind) -> &'static str {
     }
 }
 
-/// Where a link at `path` leads, by its letters.
+/// Returns the path to which a link at `path` leads, by its text alone.
 fn link_end(path: &Path, target: &Path) -> PathBuf {
     let mut end = path.parent().unwrap_or(path).to_owned();
     for part in target.components() {

@@ -17,7 +17,7 @@ const MAX_READ: usize = 200;
 const MAX_ENTRIES: usize = 2_000;
 /// Bytes at the beginning of a file that tell an archive.
 const HEAD_BYTES: u64 = 512;
-/// How archives and packed files begin, each with the place of these bytes.
+/// The first bytes of archives and packed files, each with the place of these bytes.
 const ARCHIVES: [(usize, &[u8]); 11] = [
     (0, b"\x1f\x8b"),
     (0, b"PK\x03\x04"),
@@ -103,7 +103,7 @@ fn is_archive(layer: &Layer, change: &LayerChange) -> bool {
     matches!(read, Some(Ok(_))) && ARCHIVES.iter().any(begins)
 }
 
-/// Whether a command made files elsewhere with the names of files in a folder.
+/// Reports whether a command made files elsewhere with the names of files in a folder.
 fn is_copied(folder: &Path, made: &[&LayerChange]) -> bool {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().take(MAX_ENTRIES);
     let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));

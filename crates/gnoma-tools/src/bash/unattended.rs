@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 /// Stands for an editor; there is no such program.
 const NO_EDITOR: &str = "gnoma-has-no-editor";
 
-/// What commands find in their environment besides what gnoma inherited: who runs them, and that nobody is there to
-/// read page by page, to write in an editor, or to answer.
+/// The variables that commands find in their environment besides those that gnoma inherited. They tell who runs a
+/// command, and that no person is there to read page by page, to write in an editor, or to answer.
 const VARIABLES: [(&str, &str); 40] = [
     ("GNOMA", "1"),
     ("AGENT", "gnoma"),
@@ -58,7 +58,7 @@ const VARIABLES: [(&str, &str); 40] = [
 /// Variables that would go before the settings of git that name its editors.
 const REMOVED: [&str; 2] = ["GIT_EDITOR", "GIT_SEQUENCE_EDITOR"];
 
-/// How git counts settings that come by the environment.
+/// The variable in which git finds the number of settings that come by the environment.
 const GIT_COUNT: &str = "GIT_CONFIG_COUNT";
 
 /// Settings of git. Unlike `GIT_EDITOR`, they let a command choose: with `git -c core.editor=true`, or that variable.
@@ -94,7 +94,7 @@ impl Unattended {
     }
 }
 
-/// What to do instead, where the output shows that a command wanted somebody to write or to answer.
+/// Returns advice on what to do instead, if the output shows that a command wanted a person to write or to answer.
 #[must_use]
 pub fn remedy(output: &str) -> Option<&'static str> {
     let says = |words: &[&str]| words.iter().any(|words| output.contains(words));
@@ -122,8 +122,8 @@ pub fn remedy(output: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether a program says of the editor that it is not there. Where nothing follows the name it is the value of a
-/// variable or a setting that was asked for.
+/// Reports whether a program says in this line that the editor is not there. Where nothing follows the name it is
+/// the value of a variable or a setting that was asked for.
 fn tells_of_editor(line: &str) -> bool {
     line.split(NO_EDITOR).skip(1).any(|after| after.chars().any(char::is_alphabetic))
 }

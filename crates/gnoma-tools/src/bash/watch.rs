@@ -42,7 +42,7 @@ impl ProgressWatch {
         }
     }
 
-    /// When waiting text wants to be passed on.
+    /// Returns the time at which waiting text is to be passed on.
     pub(super) fn due(&self) -> Option<Instant> {
         (!self.pending.is_empty()).then_some(self.next)
     }

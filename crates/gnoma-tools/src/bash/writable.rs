@@ -15,7 +15,7 @@ use crate::WorkspaceRepository;
 /// Most entries of folders around the workspace that are held one by one.
 const MAX_BESIDE: usize = 512;
 
-/// What there is in the workspace and around it before a command runs.
+/// The findings in the workspace and around it before a command runs.
 #[derive(Default)]
 pub(super) struct FoundInWorkspace {
     pub(super) survey: Survey,

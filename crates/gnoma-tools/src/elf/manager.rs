@@ -45,9 +45,9 @@ pub(super) struct ElfManager(Mutex<Elfs>);
 struct Elfs {
     elfs: Vec<Elf>,
     read: VecDeque<String>,
-    /// What is left of results that nobody read in time, and whose they were.
+    /// The names of elfs whose results were not read in time, with what is left of these results.
     sentences: VecDeque<(String, String)>,
-    /// Dropped, they end.
+    /// The tasks of the elfs; dropping the set ends them.
     tasks: JoinSet<()>,
 }
 
@@ -60,7 +60,7 @@ struct Elf {
     handle: ChildHandle,
     cancel: Arc<Notify>,
     end: watch::Receiver<Option<Arc<ElfReport>>>,
-    /// How many calls wait for its end.
+    /// The number of calls that wait for the end of the elf.
     awaited: watch::Sender<usize>,
     /// A call has given its result.
     is_read: Arc<AtomicBool>,
@@ -163,7 +163,7 @@ impl ElfManager {
         }));
     }
 
-    /// How the elfs are.
+    /// Describes the state of the elfs.
     pub(super) fn status(&self) -> String {
         let state = self.state();
         let line = |elf: &Elf| match elf.end.borrow().as_ref() {

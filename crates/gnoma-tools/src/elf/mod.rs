@@ -36,9 +36,9 @@ use crate::args;
 
 pub use self::task::Agent;
 
-/// How long `wait` waits where the call does not say.
+/// The time that `wait` waits where the call does not say.
 const WAIT: Duration = Duration::from_secs(10 * 60);
-/// How long it waits at most.
+/// The most time that `wait` waits.
 const MAX_WAIT: Duration = Duration::from_secs(60 * 60);
 /// Most agents that the model sees.
 const MAX_LISTED: usize = 20;
@@ -202,7 +202,7 @@ async fn together(
     outcome(&ended, cx)
 }
 
-/// What the parent gets of elfs that have ended.
+/// Returns what the parent gets of elfs that have ended.
 fn outcome(ended: &[Arc<ElfReport>], cx: &ToolCx) -> ToolOutcome {
     let text = report::results(ended, cx.stores_large_results);
     if cx.stop.is_cancelled() {
@@ -242,7 +242,7 @@ async fn shown(
     std::future::pending().await
 }
 
-/// What a call wants of elfs in the background.
+/// The arguments of a call about elfs in the background.
 #[derive(Deserialize)]
 struct SpeakArguments {
     action: ElfAction,

@@ -17,7 +17,7 @@ use super::{
     task::Planned,
 };
 
-/// How long an elf that is to stop has for that; then its session is ended.
+/// The time that an elf which is to stop has for that; then its session is ended.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
 
 /// An elf that is about to run.
@@ -25,13 +25,13 @@ pub(super) struct ElfRun {
     pub(super) planned: Planned,
     /// The session that it works for.
     pub(super) session: Arc<dyn ToolSession>,
-    /// What it is started on behalf of.
+    /// The call on whose behalf the elf is started.
     pub(super) call: CallId,
-    /// Its parent's work is stopped, and with it the elf.
+    /// The token that is cancelled when the parent's work is stopped, and with it the elf.
     pub(super) stop: CancellationToken,
     pub(super) link: ChildLink,
     pub(super) handle: ChildHandle,
-    /// It alone is to stop.
+    /// The signal that this elf alone is to stop.
     pub(super) cancel: Arc<Notify>,
 }
 

@@ -15,9 +15,9 @@ use serde_json::Value;
 pub(super) const MAX_TASKS: usize = 10;
 /// Longest name, in bytes.
 const MAX_NAME_BYTES: usize = 32;
-/// How long an elf works at most where the call does not say.
+/// The most time that an elf works where the call does not say.
 const DEFAULT_TIME: Duration = Duration::from_secs(60 * 60);
-/// How long an elf works at most.
+/// The most time that an elf works.
 const MAX_TIME: Duration = Duration::from_secs(24 * 60 * 60);
 /// The most that a limit of money can be, in dollars.
 const MAX_USD: f64 = 1_000_000.0;
@@ -38,9 +38,9 @@ const GO_ON: &str = "You were cut off. Look at what is done already, and go on w
 /// A sub-agent that somebody has defined.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Agent {
-    /// What it is called.
+    /// The name of the sub-agent.
     pub name: String,
-    /// What it is for, in one line.
+    /// The purpose of the sub-agent, in one line.
     pub description: String,
     /// The tools that it may use, by name or rule; `None` means all.
     pub tools: Option<Vec<String>>,
@@ -48,11 +48,11 @@ pub struct Agent {
     pub forbidden: Vec<String>,
     /// A part of the name of the model that it wants.
     pub model: Option<String>,
-    /// How much it may do without asking; never more than who starts it.
+    /// The limit of what the sub-agent may do without asking; never more than its starter may do.
     pub mode: Option<PermissionMode>,
     /// The instructions before its task.
     pub prompt: String,
-    /// Why it cannot be used; `None` if it can.
+    /// The reason why the sub-agent cannot be used; `None` if it can.
     pub refusal: Option<String>,
 }
 
@@ -88,12 +88,12 @@ struct TaskArguments {
 /// An elf that is about to be started.
 #[derive(Debug, PartialEq)]
 pub(super) struct Planned {
-    /// Its name, which no other living one has.
+    /// The name of the elf, which no other living elf has.
     pub(super) name: String,
-    /// Its task in a few words.
+    /// The elf's task in a few words.
     pub(super) about: String,
     pub(super) child: ChildTask,
-    /// How long it works at most.
+    /// The most time that the elf works.
     pub(super) time: Duration,
 }
 

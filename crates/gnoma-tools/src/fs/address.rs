@@ -36,8 +36,8 @@ pub fn intended_path(given: &str, cwd: &Path, home: Option<&Path>) -> Option<Str
     (path != given).then_some(path)
 }
 
-/// Why `given` cannot be a path, where nothing of that name is in `cwd`: a shell would put something else for its
-/// beginning.
+/// Returns the reason why `given` cannot be a path, where nothing of that name is in `cwd`: a shell would put
+/// something else for its beginning.
 pub(super) fn refusal(given: &str, cwd: &Path) -> Option<String> {
     if is_address(given) {
         return Some(format!("`{given}` is an address of another machine or none of a file"));
@@ -64,8 +64,8 @@ pub(super) fn refusal(given: &str, cwd: &Path) -> Option<String> {
     (is_home || cwd.join(first).symlink_metadata().is_err()).then_some(why)
 }
 
-/// What `given` may stand for, the likeliest first: itself, without white space around it, without quotes, and
-/// without the backslashes of a shell.
+/// Returns the texts that `given` may stand for, the likeliest first: itself, without white space around it,
+/// without quotes, and without the backslashes of a shell.
 fn spellings(given: &str) -> Vec<Cow<'_, str>> {
     let mut spellings = vec![Cow::Borrowed(given)];
     let trimmed = given.trim();
@@ -94,13 +94,13 @@ fn with_slashes(path: &str) -> Option<String> {
     (path.contains('\\') && !path.starts_with('\\')).then(|| path.replace('\\', "/"))
 }
 
-/// Whether the first name of a relative path is that of a folder.
+/// Reports whether the first name of a relative path is that of a folder.
 fn begins_in_a_folder(path: &str, cwd: &Path) -> bool {
     let first = path.trim_start_matches("./").split('/').next().unwrap_or(path);
     !first.is_empty() && !first.starts_with('.') && cwd.join(first).is_dir()
 }
 
-/// Why `given` is a path of Windows and none of this machine.
+/// Returns the reason why `given` is a path of Windows and none of this machine.
 fn windows_refusal(given: &str, cwd: &Path) -> Option<String> {
     let first = given.split(['/', '\\']).next().unwrap_or(given);
     let name = first.strip_prefix('%').and_then(|rest| rest.strip_suffix('%'));
@@ -120,7 +120,7 @@ fn windows_refusal(given: &str, cwd: &Path) -> Option<String> {
     })
 }
 
-/// Why a `~` within a path stands for nothing.
+/// Returns the reason why a `~` within a path stands for nothing.
 fn inner_home_refusal(given: &str, cwd: &Path) -> Option<String> {
     let (before, behind) = given.split_once("/~/")?;
     let is_here = before == "." || cwd.join(before).join("~").symlink_metadata().is_ok();
@@ -159,7 +159,8 @@ fn expand<'g>(given: &'g str, cwd: &Path, home: Option<&Path>) -> Cow<'g, str> {
     Cow::Owned(format!("{}/{rest}", folder.trim_end_matches('/')))
 }
 
-/// Whether `first` is what a shell takes for a variable that its environment has: in capitals, or in braces.
+/// Reports whether `first` is what a shell takes for a variable that its environment has: in capitals, or in
+/// braces.
 fn is_variable_name(first: &str) -> bool {
     let name = first.strip_prefix('$').unwrap_or(first);
     let name = name.strip_prefix('{').and_then(|name| name.strip_suffix('}')).unwrap_or(name);

@@ -53,7 +53,7 @@ impl Diff {
         Some(format!("{}{shown}", self.header))
     }
 
-    /// The hunks alone.
+    /// Returns the hunks alone, for the model.
     pub(super) fn for_model(&self) -> String {
         first_lines(&self.hunks, MAX_LINES_FOR_MODEL)
     }

@@ -22,7 +22,7 @@ const WINDOWS_1252: [char; 32] = [
     '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
 ];
 
-/// How a text is written as bytes.
+/// The encoding of a text as bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Encoding {
     /// UTF-8, or something near it.
@@ -104,7 +104,8 @@ impl TextForm {
         }
     }
 
-    /// Whether the encoding is assumed: bytes of Shift_JIS, GBK or another code page are letters of Windows-1252 as well.
+    /// Reports whether the encoding is an assumption: bytes of Shift_JIS, GBK or another code page are letters of
+    /// Windows-1252 as well.
     pub(super) fn is_assumed(self) -> bool {
         self.encoding == Encoding::Windows1252
     }
@@ -155,7 +156,8 @@ fn utf16_chars(
     char::decode_utf16(bytes.chunks_exact(2).map(unit))
 }
 
-/// Whether `content` is text with one byte for each character: it is not UTF-8, and nothing in it beyond ASCII is.
+/// Reports whether `content` is text with one byte for each character: it is not UTF-8, and nothing in it beyond
+/// ASCII is.
 fn is_single_byte(content: &[u8]) -> bool {
     if content.starts_with(b"\xff\xfe") || content.starts_with(b"\xfe\xff") {
         return false;
@@ -184,7 +186,7 @@ fn encode_char(character: char) -> Option<u8> {
     u8::try_from(u32::from(character)).ok().filter(|byte| !(0x80..0xa0).contains(byte))
 }
 
-/// What a model does not see and what is therefore kept, for `kept: …`.
+/// Lists the features of a text that a model does not see and that are therefore kept, for `kept: …`.
 pub(super) fn describe_hidden(form: TextForm, text: &[u8]) -> Vec<&'static str> {
     let mark = form.has_mark.then_some("byte order mark");
     let is_marked_anyway = matches!(form.encoding, Encoding::Utf16 { .. });
@@ -200,13 +202,13 @@ pub(super) fn describe_hidden(form: TextForm, text: &[u8]) -> Vec<&'static str> 
 /// The line ends of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LineEnds {
-    /// It has none.
+    /// The text has no line ends.
     None,
-    /// `\n` everywhere.
+    /// Every line ends with `\n`.
     Unix,
-    /// `\r\n` everywhere.
+    /// Every line ends with `\r\n`.
     Windows,
-    /// Some of both.
+    /// The text has both kinds of line ends.
     Mixed,
 }
 
@@ -307,7 +309,7 @@ fn line_by_line(old: &[u8], new: &str) -> Result<Vec<u8>, usize> {
     Ok(text)
 }
 
-/// Whether `text` itself has `U+FFFD`, which then stands for nothing else.
+/// Reports whether a `U+FFFD` in `text` is its own character, which then stands for nothing else.
 fn decoded_has(text: &[u8]) -> bool {
     std::str::from_utf8(text).is_ok()
 }

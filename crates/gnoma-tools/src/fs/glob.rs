@@ -24,7 +24,7 @@ use crate::args;
 /// Files named in one answer.
 const MAX_FILES: usize = 200;
 
-/// What a call asks for.
+/// The arguments of a call of the tool.
 #[derive(Deserialize)]
 pub(super) struct GlobArguments {
     pattern: String,

@@ -35,7 +35,7 @@ const MAX_LEFT_OUT_NAMED: usize = 5;
 /// Memory a compiled pattern may take.
 const MAX_PATTERN_BYTES: usize = 10 << 20;
 
-/// What a call asks for.
+/// The arguments of a call of the tool.
 #[derive(Deserialize)]
 pub(super) struct GrepArguments {
     pattern: String,
@@ -97,8 +97,8 @@ fn chosen(root: &Path, glob: Option<&Pattern>) -> impl Iterator<Item = PathBuf> 
     })
 }
 
-/// Whether the verdict was about this secret. A grant for an ordinary folder is none for what is secret
-/// in it.
+/// Reports whether the verdict was about this secret. A grant for an ordinary folder does not cover the secrets in
+/// it.
 fn is_granted(path: &Path, cx: &ToolCx, shared: &FileTools) -> bool {
     let is_meant = |granted: &PathBuf| path.starts_with(granted) && shared.kept(granted).is_some();
     cx.grant.paths.iter().any(is_meant)
@@ -162,12 +162,12 @@ fn left_out(secret: &[String]) -> String {
     )
 }
 
-/// What was found so far.
+/// The matches that were found so far.
 struct Hits {
     text: String,
     count: usize,
     max: usize,
-    /// Something more matched than is shown.
+    /// `true` if more matched than is shown.
     more: bool,
 }
 

@@ -20,11 +20,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::Refusal;
 
-/// How long a file is somebody's after it was written.
+/// The time for which a file stays with its writer after it was written.
 const HELD: Duration = Duration::from_secs(60);
-/// How long another one waits for it.
+/// The time that another writer waits for a file.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often is looked whether the call was stopped.
+/// The time between two checks of whether the call was stopped.
 const LOOK: Duration = Duration::from_millis(100);
 /// Files that are held at once; if there are more, the oldest are let go.
 const MAX_HELD: usize = 1_000;
@@ -33,7 +33,7 @@ const MAX_HELD: usize = 1_000;
 #[derive(Default)]
 struct LeaseTable {
     held: Mutex<HashMap<PathBuf, Lease>>,
-    /// Something was let go.
+    /// The signal that a file was released.
     freed: Condvar,
     last: AtomicU64,
 }
@@ -118,14 +118,14 @@ impl FileHolder {
         Ok(Writing { holder: self, path: path.to_owned() })
     }
 
-    /// Who keeps this one from writing, if anybody does.
+    /// Returns the holder that keeps this one from writing, if there is one.
     fn hindered(&self, lease: &Lease) -> Option<String> {
         let is_over = lease.since.is_some_and(|since| since.elapsed() >= HELD);
         let is_above = lease.since.is_some() && self.above.contains(&lease.by);
         (lease.by != self.own && !is_over && !is_above).then(|| lease.shown.clone())
     }
 
-    /// Lets all go.
+    /// Releases all files of this holder.
     pub(super) fn end(&self) {
         self.table.held().retain(|_, lease| lease.by != self.own);
         self.table.freed.notify_all();

@@ -13,7 +13,7 @@ use std::{
 /// Files remembered; the longest unseen is forgotten first and then counts as never read.
 const MAX_FILES: usize = 4096;
 
-/// How the model's idea of a file relates to the file.
+/// The relation between the model's idea of a file and the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Familiarity {
     /// Never read or written through the tools.
@@ -55,7 +55,7 @@ impl Ledger {
         }
     }
 
-    /// Whether the model knows that the file at `path` holds `content`.
+    /// Reports whether the model knows that the file at `path` holds `content`.
     pub(super) fn knowledge(&self, path: &Path, content: &[u8]) -> Familiarity {
         match self.lock().files.get(path) {
             None => Familiarity::Unseen,

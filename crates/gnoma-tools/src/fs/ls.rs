@@ -28,7 +28,7 @@ const MAX_ENTRIES: usize = 500;
 /// Entries of a folder that are looked at; beyond it the order is the system's.
 const MAX_SORTED: usize = 50_000;
 
-/// What a call asks for.
+/// The arguments of a call of the tool.
 #[derive(Deserialize)]
 pub(super) struct LsArguments {
     path: Option<String>,
@@ -55,7 +55,7 @@ pub(super) fn run(shared: &FileTools, arguments: &LsArguments, cx: &ToolCx) -> F
     list(&target)
 }
 
-/// What is in the folder `target`.
+/// Lists the entries of the folder `target`.
 pub(super) fn list(target: &Target) -> FileAnswer {
     let folder = open::folder(&target.path).map_err(|error| target.cannot("list", &error))?;
     let mut entries = entries(&folder).map_err(|error| target.cannot("list", &error))?;
@@ -75,7 +75,7 @@ fn one(target: &Target) -> FileAnswer {
     Ok(ToolOutput::text(ListedEntry::at(&folder, name, target.name.clone()).line()))
 }
 
-/// Whether it is a file rather than a folder (folders come first), and its name.
+/// An entry of a folder: `true` for a file rather than a folder (folders come first), and its name.
 type Listed = (bool, Vec<u8>);
 
 fn entries(folder: &OwnedFd) -> io::Result<Vec<Listed>> {
@@ -88,7 +88,7 @@ fn entries(folder: &OwnedFd) -> io::Result<Vec<Listed>> {
     Ok(listed.take(MAX_SORTED).collect())
 }
 
-/// Whether the sandbox has put the folder there while a command runs.
+/// Reports whether the sandbox has put the folder there while a command runs.
 fn is_stand_in(folder: &OwnedFd, name: &[u8]) -> bool {
     let facts = open::facts(folder, OsStr::from_bytes(name));
     facts.is_ok_and(|facts| facts.is_some_and(|facts| facts.st_mode & 0o7777 == STAND_IN_MODE))
@@ -111,7 +111,7 @@ fn listing(folder: &OwnedFd, entries: &[Listed]) -> String {
     lines.join("\n")
 }
 
-/// What a line says about an entry.
+/// The facts that a line tells about an entry.
 struct ListedEntry {
     kind: &'static str,
     bytes: Option<u64>,

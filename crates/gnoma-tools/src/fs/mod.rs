@@ -59,8 +59,8 @@ pub(crate) fn tools(options: &ToolOptions) -> Vec<Arc<dyn Tool>> {
     ]
 }
 
-/// What another program's agent is given of files, and what it writes into them: `read` and `write`, which
-/// are named and judged by whoever offers them.
+/// Returns the tools with which the agent of another program reads and writes files: `read` and `write`, which are
+/// named and judged by the code that offers them.
 pub(crate) fn plain_tools(options: &ToolOptions) -> [Arc<dyn Tool>; 2] {
     let shared = Arc::new(FileTools::new(options));
     let write = FileTool::new(&shared, write::spec(), write::overwrite);

@@ -106,7 +106,7 @@ pub(super) fn facts(folder: impl AsFd, name: &OsStr) -> io::Result<Option<Stat>>
     }
 }
 
-/// What kind of thing `facts` are about.
+/// Returns the kind of entry that `facts` are about.
 pub(super) fn kind(facts: &Stat) -> FileType {
     FileType::from_raw_mode(facts.st_mode)
 }

@@ -10,7 +10,7 @@ use gnoma_core::names::typed_form;
 
 use super::Refusal;
 
-/// A compiled glob.
+/// A compiled glob that matches files.
 pub(super) struct Pattern {
     matcher: GlobMatcher,
     /// For names as a keyboard types them, see [`typed_form`].
@@ -28,7 +28,7 @@ impl Pattern {
         Ok(Self { matcher, typed, is_for_names: !relative.contains('/') })
     }
 
-    /// Whether the file at `relative`, seen from the searched folder, is meant.
+    /// Reports whether the pattern means the file at `relative`, seen from the searched folder.
     pub(super) fn matches(&self, relative: &Path) -> bool {
         let Some(meant) =
             (if self.is_for_names { relative.file_name().map(Path::new) } else { Some(relative) })

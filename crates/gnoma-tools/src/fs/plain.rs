@@ -9,13 +9,13 @@ use super::{FileAnswer, FileTools, Refusal, target::TargetKind};
 /// Largest text, in bytes: it becomes part of the conversation.
 const MAX_TEXT_BYTES: u64 = 256 << 10;
 
-/// What a call asks for.
+/// The arguments of a call of the tool.
 #[derive(Deserialize)]
 pub(super) struct PlainArguments {
     path: String,
     /// The first line, from 1.
     line: Option<usize>,
-    /// Most lines.
+    /// The most lines to read.
     limit: Option<usize>,
 }
 

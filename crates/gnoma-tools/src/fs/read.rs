@@ -42,7 +42,7 @@ const HEAD_BYTES: u64 = 8192;
 /// Said of what an editor has and the disk does not: edits work on the disk, and would be lost or lose it.
 const UNSAVED: &str = "[This is the text in the editor. Its changes are not saved, and the file cannot be edited until they are: ask for that]";
 
-/// What a call asks for.
+/// The arguments of a call of the tool.
 #[derive(Deserialize)]
 pub(super) struct ReadArguments {
     path: String,
@@ -185,7 +185,7 @@ fn show(
     Ok(output)
 }
 
-/// Whether a text in UTF-16 can be shown and written back.
+/// Reports whether a text in UTF-16 can be shown and written back.
 fn is_decodable(shared: &FileTools, target: &Target, metadata: &Metadata) -> bool {
     let is_small = metadata.len() <= shared.max_file_bytes;
     let content = if is_small { target.content(shared.max_file_bytes).ok() } else { None };

@@ -2,7 +2,7 @@
 
 use gnoma_core::{ToolOutcome, tool::ToolOutput};
 
-/// Why a call was not carried out.
+/// The reason why a call was not carried out.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     /// The reason and what to try instead, for the model.
@@ -26,5 +26,5 @@ impl From<Refusal> for ToolOutcome {
     }
 }
 
-/// What a file tool answers a call with.
+/// The answer of a file tool to a call.
 pub(super) type FileAnswer = Result<ToolOutput, Refusal>;

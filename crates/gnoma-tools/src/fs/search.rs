@@ -82,7 +82,7 @@ fn count_lines(text: &[u8]) -> u64 {
 struct Blocks<'a> {
     file: &'a mut dyn Read,
     buffer: &'a mut Vec<u8>,
-    /// How many bytes of the buffer have been read, and how many of these are in the current block.
+    /// The number of bytes of the buffer that have been read, and the number of these in the current block.
     len: usize,
     block_len: usize,
 }

@@ -20,26 +20,26 @@ use crate::{
 /// Stands in front of some texts in UTF-8.
 pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// What a file is that a rule keeps from being read unasked.
+/// The description of a file that a rule keeps from being read without asking.
 const RULED: &str = "which a rule denies or asks about";
 
-/// What the file tools of one session have in common.
+/// The state that the file tools of one session share.
 pub(super) struct FileTools {
     /// Largest file that is loaded or written whole, in bytes.
     pub(super) max_file_bytes: u64,
     /// Permission bits that new files do not get.
     pub(super) umask: Umask,
-    /// What the model has seen of which file.
+    /// The record of what the model has seen of which file.
     pub(super) ledger: Ledger,
-    /// The user's home.
+    /// The user's home folder.
     pub(super) home: Option<PathBuf>,
     /// The editor that the session is seen in, with the session's id.
     editor: Option<(Arc<dyn OpenFiles>, String)>,
-    /// Who keeps the session's temporary files.
+    /// The trials of commands, which keep the session's temporary files.
     trials: Option<Arc<Trials>>,
     writing: Mutex<()>,
     holder: FileHolder,
-    /// What rules say of files.
+    /// The rules about files.
     rules: Option<Arc<dyn RuledPaths>>,
 }
 
@@ -67,7 +67,7 @@ impl FileTools {
         }
     }
 
-    /// What a file is that may be read only where a verdict was about it, as the end of a sentence.
+    /// Describes a file that may be read only where a verdict was about it, as the end of a sentence.
     pub(super) fn kept(&self, path: &Path) -> Option<&'static str> {
         let is_ruled = || self.rules.as_ref().is_some_and(|rules| rules.limits_reading(path));
         places::secret(path).map(|secret| secret.kind).or_else(|| is_ruled().then_some(RULED))

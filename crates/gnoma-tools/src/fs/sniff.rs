@@ -1,6 +1,6 @@
 //! What a file is, judged by its first bytes and never by its name.
 
-/// What the first bytes say.
+/// The kind of content that the first bytes of a file show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sort {
     /// Lines of text, in UTF-8 or something near it.
@@ -11,12 +11,12 @@ pub(super) enum Sort {
     Utf16,
     /// Text in UTF-32, which is only named.
     Utf32,
-    /// Anything else.
+    /// Content of any other kind.
     Binary,
 }
 
 impl Sort {
-    /// Whether it is text, in whatever encoding.
+    /// Reports whether the content is text, in any encoding.
     pub(super) fn is_text(self) -> bool {
         matches!(self, Self::Text | Self::Utf16)
     }

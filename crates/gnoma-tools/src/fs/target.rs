@@ -18,13 +18,13 @@ use super::{Refusal, address, name::Disk, open};
 const MAX_NAMES_SHOWN: usize = 12;
 /// Nearest names that are offered.
 const MAX_NAMES_OFFERED: usize = 3;
-/// How alike a name must be to be offered, from 0 to 1.
+/// The likeness that a name needs to be offered, from 0 to 1.
 const MIN_LIKENESS: f32 = 0.6;
 
 /// A path from a call.
 #[derive(Debug)]
 pub(super) struct Target {
-    /// Where it leads, every link followed when the call was looked at. Only this is opened.
+    /// The path to which the target leads, every link followed when the call was looked at. Only this is opened.
     pub(super) path: PathBuf,
     /// As it is shown: relative inside the working folder, else absolute.
     pub(super) name: String,
@@ -32,13 +32,13 @@ pub(super) struct Target {
     pub(super) found_as: Option<PathBuf>,
 }
 
-/// Where that is which a call finds at a path among temporary files.
+/// A function that returns the place of what a call finds at a path among temporary files.
 pub(super) type TemporaryPlace<'a> = &'a dyn Fn(&Path) -> Option<PathBuf>;
 
-/// What is at a path, links followed.
+/// The kind of entry at a path, links followed.
 #[derive(Debug)]
 pub(super) enum TargetKind {
-    /// Nothing.
+    /// There is no entry at the path.
     Missing,
     /// A regular file.
     File(Metadata),
@@ -99,7 +99,7 @@ impl Target {
         }
     }
 
-    /// Whether the call may come here: in the workspace, or where its verdict was about.
+    /// Reports whether the call may use the path: in the workspace, or where its verdict was about.
     fn is_in_reach(&self, cx: &ToolCx) -> bool {
         cx.roots.iter().chain(&cx.grant.paths).any(|root| self.path.starts_with(root))
     }
@@ -112,7 +112,7 @@ impl Target {
         ))
     }
 
-    /// What is there.
+    /// Returns the kind of entry at the path.
     pub(super) fn kind(&self) -> Result<TargetKind, Refusal> {
         match self.path.symlink_metadata() {
             Ok(metadata) if metadata.is_file() => Ok(TargetKind::File(metadata)),

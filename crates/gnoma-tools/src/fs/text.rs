@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use gnoma_core::cut::head_chars;
 use tokio_util::sync::CancellationToken;
 
-/// How many lines `content` has; the last may lack its line end.
+/// Returns the number of lines in `content`; the last may lack its line end.
 pub(super) fn line_count(content: &[u8]) -> usize {
     let ends = memchr::memchr_iter(b'\n', content).count();
     ends + usize::from(content.last().is_some_and(|&last| last != b'\n'))

@@ -5,7 +5,7 @@ use std::{io, os::fd::AsFd};
 
 use rustix::fs::{Mode, fchmod, fgetxattr, fstat};
 
-/// Where Linux keeps the rights that a folder gives to what is made in it.
+/// The attribute in which Linux keeps the rights that a folder gives to what is made in it.
 const DEFAULT_ACL: &str = "system.posix_acl_default";
 /// The bits that say who may do what; not those that change the user or group.
 const ACCESS_BITS: Mode = Mode::from_bits_retain(0o777);
@@ -19,8 +19,8 @@ impl Umask {
         Self(bits.map(|bits| Mode::from_bits_retain(bits as _)))
     }
 
-    /// What of `bits` is asked for when something is made, so that it is never open to more people,
-    /// not even for a moment. The system takes the bits of the process's own mask away as well.
+    /// Returns the part of `bits` to ask for when something is made, so that it is never open to more people, not
+    /// even for a moment. The system takes the bits of the process's own mask away as well.
     pub(super) fn narrow(self, bits: Mode) -> Mode {
         bits.difference(self.0.unwrap_or(Mode::empty()))
     }

@@ -23,7 +23,7 @@ use super::{
 };
 use crate::args;
 
-/// What a call asks for.
+/// The arguments of a call of the tool.
 #[derive(Deserialize)]
 pub(super) struct WriteArguments {
     path: String,
@@ -74,12 +74,12 @@ pub(super) fn preview_overwrite(
     Ok(PlannedWrite::of(shared, arguments, cx)?.diff())
 }
 
-/// What a call would do.
+/// The write that a call would do.
 struct PlannedWrite<'a> {
     target: Target,
     old: Option<Vec<u8>>,
     new: Cow<'a, [u8]>,
-    /// What of the old file was kept that a model does not see.
+    /// The features of the old file that a model does not see and that were kept.
     kept: Vec<&'static str>,
 }
 
@@ -191,7 +191,7 @@ pub(super) fn lacks(name: &str, form: TextForm, error: &Unencodable) -> Refusal 
     ))
 }
 
-/// What was kept, behind a summary.
+/// Lists what was kept, to stand behind a summary.
 pub(super) fn kept(hidden: &[&str]) -> String {
     if hidden.is_empty() { String::new() } else { format!("; kept: {}", hidden.join(", ")) }
 }

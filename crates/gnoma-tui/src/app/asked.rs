@@ -23,7 +23,7 @@ use crate::{
 
 /// A look-up that takes longer is shown.
 const SLOW: Duration = Duration::from_millis(100);
-/// How the host begins to say that a provider has no key.
+/// The words with which the host begins to say that a provider has no key.
 const NO_KEY: &str = "no key for ";
 /// Commands that wait for the end of the turn.
 const MAX_PUT_OFF: usize = 8;
@@ -147,7 +147,7 @@ impl State {
         given_up.is_some()
     }
 
-    /// What is looked up, where that takes long enough to be seen.
+    /// Describes the current look-up, where it takes long enough to be seen.
     pub(super) fn slow_look_up(&self) -> Option<String> {
         let look_up = self.look_ups.open.as_ref()?;
         let is_slow = self.now.saturating_duration_since(look_up.since) >= SLOW;
@@ -267,7 +267,7 @@ impl State {
         self.hold_waiting();
     }
 
-    /// Something was not done. What was written comes back, what was asked is asked again.
+    /// Handles a request that was not carried out. What was written comes back, what was asked is asked again.
     fn failed(&mut self, purpose: Purpose, error: &RequestError) {
         let why = words(error);
         match purpose {

@@ -25,7 +25,7 @@ use crate::{
 
 /// Somebody who wrote this short a time ago is writing still.
 const STILL_WRITING: Duration = Duration::from_millis(700);
-/// How long a question must have been there where something is written already.
+/// The time for which a question must have been there where something is written already.
 const TO_BE_SEEN: Duration = Duration::from_millis(500);
 /// Questions that can wait; more than calls run side by side.
 const MAX_QUESTIONS: usize = 1_000;
@@ -36,7 +36,7 @@ const MAX_NAMED: usize = 12;
 /// Keys that wait for the place of a rule.
 const MAX_KEYS: usize = 16;
 
-/// What people write out, and the key that it means.
+/// The answers that people write out, and the keys that they mean.
 const SPELT_OUT: [(&str, &str); 3] = [("yes", "y"), ("no", "n"), ("always", "a")];
 
 impl State {
@@ -66,7 +66,7 @@ impl State {
         }
     }
 
-    /// Whether keys answer a question now. Where they come by the line, lines do.
+    /// Reports whether keys answer a question now. Where keys come by the line, lines do.
     pub(super) fn takes_answers(&self) -> bool {
         let is_time = self.answers_from().is_none_or(|from| from <= self.now);
         !self.questions.open.is_empty() && is_time && !self.accessible
@@ -427,7 +427,7 @@ fn rule_title(lasting: &Lasting) -> String {
     format!("Always allow {} (Tab: other scope)", lasting.held())
 }
 
-/// What a mode does, in a few words.
+/// Describes a mode in a few words.
 pub(crate) fn meaning(mode: PermissionMode) -> &'static str {
     match mode {
         PermissionMode::Default => "asks before every call",

@@ -31,7 +31,7 @@ const MAX_PAST: u64 = 2_000;
 const MAX_PAGE: u32 = 200;
 /// Events that wait for the past.
 const MAX_LATER: usize = 10_000;
-/// How long the past is waited for.
+/// The time to wait for the past of the conversation.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 impl State {
@@ -126,7 +126,7 @@ impl State {
         self.read_past(from, all, AfterPast::Begin(broken_off));
     }
 
-    /// Nothing of the life before is left but what is written, queued and set.
+    /// Clears everything of the session's earlier life but what is written, queued and set.
     fn end_life(&mut self, goes_on: bool) {
         self.forget_turn();
         (self.routes.pinned, self.layer, self.timers.hint, self.look_ups.open) =
@@ -185,7 +185,7 @@ impl State {
         }
     }
 
-    /// When something that is waited for is late.
+    /// Returns the time at which something that is waited for is late.
     pub(super) fn waits_until(&self) -> Option<Instant> {
         let past = self.session.behind.as_ref().map(|behind| behind.since + PATIENCE);
         [past, self.look_up_shows_at()].into_iter().flatten().min()
@@ -205,7 +205,7 @@ impl State {
         }
     }
 
-    /// What was said in the past, and what continues.
+    /// Shows what was said in the past, and what continues.
     fn show_life(&mut self, messages: &[Arc<Message>], mut broken_off: Option<&SessionView>) {
         for message in messages {
             self.session.has_past = true;
@@ -249,7 +249,7 @@ impl State {
         notices.iter().for_each(|notice| self.on_event(notice));
     }
 
-    /// What happened between two views of one life of the session.
+    /// Shows what happened between two views of one life of the session.
     fn show_missed(&mut self, before: &SessionView, messages: &[Arc<Message>]) {
         let mut shown = Shown::of(before);
         for message in messages {
@@ -302,7 +302,7 @@ impl State {
         self.on_event(&Event::Appended(Arc::clone(message)));
     }
 
-    /// What continues, without what is on the screen already.
+    /// Shows what continues, without what is on the screen already.
     fn show_current(&mut self, before: &SessionView, shown: &Shown) {
         let is_asked = |view: &SessionView, call: &_| {
             view.questions().any(|question| question.call.id == *call)
@@ -387,7 +387,7 @@ impl State {
         }
     }
 
-    /// What of the view is no event of a running turn.
+    /// Takes over the parts of the view that are no events of a running turn.
     fn retold(&mut self) {
         self.facts.mode = self.session.view.mode;
         if let Some(arm) = &self.session.view.arm {
@@ -400,7 +400,7 @@ impl State {
     }
 }
 
-/// How much of the answer that is being written was shown.
+/// The amount of the answer being written that was shown.
 #[derive(Default)]
 struct Shown {
     text: u64,
@@ -417,7 +417,7 @@ impl Shown {
     }
 }
 
-/// What of an answer was not shown yet while it was written; `None` where all was.
+/// Returns the part of an answer that was not shown yet while it was written; `None` where all was.
 fn unseen(message: &Arc<Message>, before: &SessionView) -> Option<Arc<Message>> {
     let text = message.text_content();
     let tail = before.turn.as_ref().map(|turn| &turn.text)?;
@@ -434,7 +434,7 @@ fn unseen(message: &Arc<Message>, before: &SessionView) -> Option<Arc<Message>> 
     }
 }
 
-/// Whether the answer that is being written can be the one that was.
+/// Reports whether the answer that is being written can be the one that was.
 fn is_same_answer(before: &SessionView, now: &SessionView) -> bool {
     match (&before.turn, &now.turn) {
         (Some(before), Some(now)) => {

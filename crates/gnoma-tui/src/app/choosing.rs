@@ -271,7 +271,7 @@ impl State {
         }
     }
 
-    /// What a key asks for in a list; `None` when it types.
+    /// Returns the action that a key asks for in a list; `None` when it types.
     pub(super) fn list_action(&self, key: Key) -> Option<Action> {
         let typed = key.typed().is_some();
         self.keymap

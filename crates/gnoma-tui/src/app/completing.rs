@@ -117,7 +117,7 @@ impl State {
         all.filter(|own| commands::about(&own.name).is_empty())
     }
 
-    /// What a command does, and what is written behind it.
+    /// Describes what a command does, and what is written behind it.
     fn about_command(&self, name: &str) -> String {
         let own = self.own_commands().find(|own| own.name == name);
         match own {

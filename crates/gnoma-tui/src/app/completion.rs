@@ -12,11 +12,11 @@ pub(super) const MAX_ROWS: usize = 8;
 #[derive(Clone, Debug)]
 pub(super) struct Hit {
     pub(super) name: String,
-    /// What it is, in a few words; may be empty.
+    /// A description in a few words; may be empty.
     pub(super) about: String,
 }
 
-/// What can be completed now.
+/// The state of completion: the names that can be completed now.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Completion {
     pub(super) files: Vec<String>,
@@ -36,12 +36,12 @@ impl Completion {
         self.query = None;
     }
 
-    /// Whether it has offered this file.
+    /// Reports whether the completion has offered this file.
     pub(super) fn has_offered(&self, path: &str) -> bool {
         self.files.iter().any(|file| file == path)
     }
 
-    /// What is being written has changed, so that it may be wanted again.
+    /// Opens completion again, because what is being written has changed and it may be wanted.
     pub(super) fn reopen(&mut self) {
         self.is_closed = false;
     }

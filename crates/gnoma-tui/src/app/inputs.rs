@@ -67,7 +67,7 @@ impl State {
         }
     }
 
-    /// What follows from whatever happened.
+    /// Carries out what follows from every input.
     fn settle(&mut self) {
         self.catch_up_on_later();
         self.send_queued();

@@ -21,7 +21,7 @@ const SCROLL_LINES: isize = 5;
 /// Keys that are kept for a list until it is there.
 const MAX_TYPED: usize = 256;
 
-/// Whether a key types something.
+/// Reports whether a key types a character.
 fn is_text(key: Key) -> bool {
     matches!(key.code, Code::Char(_)) && !key.control && !key.alt && !key.super_key
 }
@@ -52,7 +52,7 @@ impl State {
         }
     }
 
-    /// Whether a key is meant for the list that was asked for and is not there yet. What is written
+    /// Reports whether a key is meant for the list that was asked for and is not there yet. Text that is written
     /// already, and another command, continue in the editor.
     fn is_for_list(&self, key: Key) -> bool {
         let is_awaited = |look_up: &LookUp| look_up.sought.is_list() && look_up.argument.is_empty();
@@ -68,7 +68,8 @@ impl State {
             && !begins_command
     }
 
-    /// What was typed for a list goes there. Where none has opened only the text is left, in the editor.
+    /// Passes the keys that were typed for a list to it. Where none has opened only the text is left, in the
+    /// editor.
     pub(super) fn type_again(&mut self) {
         for key in std::mem::take(&mut self.look_ups.typed) {
             if self.layer.is_some() || is_text(key) {

@@ -15,24 +15,24 @@ use crate::{
     transcript::OutputReader,
 };
 
-/// What takes the keys instead of the editor.
+/// The part of the screen that takes the keys instead of the editor.
 #[derive(Clone, Debug)]
 pub(crate) enum Layer {
     /// A list; each row has its choice.
     Pick { list: Picker, choices: Vec<LayerChoice> },
     /// One thing to write.
     Field { title: String, field: Composer, goal: Goal },
-    /// Yes or no.
+    /// A question with the answers yes and no.
     Confirm { question: String, choice: LayerChoice },
     /// The search through the history.
     Search(Search),
-    /// The first start.
+    /// The guided first start.
     Setup(Setup),
     /// Output that is shown folded above, whole.
     Reader(OutputReader),
 }
 
-/// What a choice does.
+/// The effect of a choice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LayerChoice {
     /// Go on in another way, or with another session.
@@ -43,7 +43,7 @@ pub(crate) enum LayerChoice {
     Task(String),
     /// Ask one model only, or let the router choose again.
     Pin(Option<ModelRef>),
-    /// Set the mode.
+    /// Set the permission mode.
     Mode(PermissionMode),
     /// Set how much models think.
     Thinking(Option<ThinkingMode>),
@@ -51,13 +51,13 @@ pub(crate) enum LayerChoice {
     Theme(String),
     /// Let a setting be changed.
     Edit(Setting),
-    /// Change a setting.
+    /// Change a setting to this value.
     Set { key: String, value: String },
     /// Ask what is to be taken back.
     Rewind { turns: usize, prompt: String },
 }
 
-/// What a field is for.
+/// The purpose of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Goal {
     /// The reason for a refusal.
@@ -66,7 +66,7 @@ pub(crate) enum Goal {
     Reply(CallId),
     /// The rule of a lasting yes.
     Rule(CallId),
-    /// What to keep of what a command changed.
+    /// The part to be saved of what a command changed.
     Part(CallId),
     /// The value of a setting.
     Set(String),
@@ -86,7 +86,7 @@ impl Layer {
         Self::Field { title: title.to_owned(), field, goal }
     }
 
-    /// What is being written here and is worth keeping.
+    /// Returns the text that is being written here and is worth saving.
     pub(super) fn reason(&self) -> Option<Draft> {
         match self {
             Self::Field { field, goal: Goal::Refuse(_) | Goal::Reply(_), .. } => {

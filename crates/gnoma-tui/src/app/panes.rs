@@ -13,7 +13,7 @@ use crate::{
 
 /// Rows of the editor, where there is room for them.
 pub(super) const MAX_EDITOR_ROWS: usize = 10;
-/// What stands before what is written.
+/// The mark before the written text.
 pub(super) const PROMPT: &str = "› ";
 /// A narrower terminal has no room for that.
 pub(super) const MIN_WIDTH_FOR_PROMPT: usize = 8;
@@ -27,12 +27,12 @@ const MIN_ROWS_BESIDE_PLAN: usize = 12;
 pub(super) struct Part {
     pub(super) lines: Vec<Line>,
     pub(super) cursor: Option<Cell>,
-    /// It is the editor and nothing else.
+    /// `true` if the part is the editor and nothing else.
     pub(super) is_editor: bool,
 }
 
 impl State {
-    /// What is done of the plan and what comes next, while a turn runs.
+    /// Returns lines with what is done of the plan and what comes next, while a turn runs.
     pub(super) fn plan_lines(&self, width: usize, room: usize, panel: &Part) -> Vec<Line> {
         let steps = &self.session.view.plan;
         let is_left = steps.iter().any(|step| step.status != StepStatus::Done);
@@ -85,7 +85,7 @@ pub(super) fn field(title: &str, field: &mut Composer, goal: &Goal, size: Size) 
     Part { lines, cursor, is_editor: false }
 }
 
-/// What Enter and Esc do in a field.
+/// Describes what Enter and Esc do in a field.
 fn field_keys(goal: &Goal) -> &'static str {
     match goal {
         Goal::Refuse(_) => "Enter denies and sends this to the model · Esc back",

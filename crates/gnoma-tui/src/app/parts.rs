@@ -19,7 +19,7 @@ pub(super) struct Running {
     pub(super) since: Instant,
     pub(super) doing: String,
     pub(super) is_stopping: bool,
-    /// What it waits for, where that takes long.
+    /// The wait of the turn, where it takes long.
     pub(super) wait: Option<Wait>,
 }
 
@@ -28,11 +28,11 @@ pub(super) struct Running {
 pub(super) enum Wait {
     /// The model is asked again then.
     Again { at: Instant, attempt: u32 },
-    /// Nothing of the answer has arrived; the call is abandoned at `until`.
+    /// No part of the answer has arrived; the call is abandoned at `until`.
     Silent { since: Instant, until: Instant },
 }
 
-/// Whether the person looks at the terminal.
+/// The attention of the person: whether they look at the terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Focus {
     /// The terminal does not report it.
@@ -50,10 +50,10 @@ pub(super) struct Hint {
     pub(super) about: HintSubject,
 }
 
-/// What a hint is about; it goes when that is over.
+/// The subject of a hint, which goes when that is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HintSubject {
-    /// Something that was done.
+    /// An action that was done.
     Past,
     /// The turn that runs.
     Turn,
@@ -77,37 +77,37 @@ pub(super) enum Armed {
 pub(crate) struct SessionLink {
     /// The session as its events tell it.
     pub(crate) view: SessionView,
-    /// Its latest value.
+    /// The latest information about the session.
     pub(super) info: Option<SessionInfo>,
-    /// What has to be read before what continues is shown.
+    /// The messages that have to be read before what continues is shown.
     pub(super) behind: Option<Box<Behind>>,
-    /// It lives in a server.
+    /// `true` if the session lives in a server.
     pub(super) is_served: bool,
-    /// It continues in another way soon, or another one takes its place.
+    /// `true` if the session continues in another way soon, or another one takes its place.
     pub(super) is_switching: bool,
-    /// What is asked for once the turn that runs is over, the oldest first.
+    /// The requests to make once the turn that runs is over, the oldest first.
     pub(super) later: VecDeque<Request>,
     /// The next session continues with the conversation on the screen.
     pub(super) keeps_conversation: bool,
     /// The prompt to write again when a rewind has taken it back.
     pub(super) rewound: Option<String>,
-    /// It waits for input, as far as it has said.
+    /// `true` if the session waits for input, as far as it has said.
     pub(super) is_at_rest: bool,
     pub(super) is_closed: bool,
     /// The connection to its server is made again: what is sent now goes once it is there.
     pub(super) is_returning: bool,
     /// The conversation began in another session.
     pub(super) has_past: bool,
-    /// It has just become the one that is shown: what it continues is still to be said.
+    /// `true` if the session has just become the one that is shown, so that what it continues is still to be said.
     pub(super) tells_resumed: bool,
 }
 
-/// How models were chosen.
+/// The record of how models were chosen.
 #[derive(Debug, Default)]
 pub(crate) struct RouteLog {
-    /// Why the model in use was chosen.
+    /// The reason why the model in use was chosen.
     pub(crate) why: Option<String>,
-    /// How the turn that runs or ran last was routed.
+    /// The routing of the turn that runs or ran last.
     pub(crate) last: Option<Box<Routing>>,
     /// The only model that is asked, where a person has said so.
     pub(crate) pinned: Option<ModelRef>,
@@ -115,27 +115,27 @@ pub(crate) struct RouteLog {
     pub(crate) decisions: VecDeque<String>,
 }
 
-/// What surrounds the text that is being written.
+/// The state around the text that is being written.
 #[derive(Debug, Default)]
 pub(super) struct Writing {
     pub(super) history: History,
     pub(super) completion: Completion,
-    /// What an editor of the person's own was started with.
+    /// The draft with which an editor of the person's own was started.
     pub(super) edited: Option<Draft>,
     /// The first key of a line was all that was wanted; the rest of it, up to its Enter, means nothing.
     pub(super) ends_line: bool,
 }
 
-/// Questions for permission.
+/// The questions for permission in this window.
 #[derive(Debug, Default)]
 pub(super) struct Questions {
     /// The first is shown.
     pub(super) open: VecDeque<PermissionQuestion>,
     /// The one that was answered last.
     pub(super) answered: Option<PermissionQuestion>,
-    /// It is being looked up where a rule for this one would be kept.
+    /// The call whose rule needs a place, while that place is being looked up.
     pub(super) placing: Option<CallId>,
-    /// What was pressed meanwhile.
+    /// The keys that were pressed during that look-up.
     pub(super) keys: VecDeque<Key>,
     /// The person has confirmed once that nothing is to be asked.
     pub(super) bypass_confirmed: bool,
@@ -144,7 +144,7 @@ pub(super) struct Questions {
 /// A program that has no provider yet.
 #[derive(Debug, Default)]
 pub(super) struct FirstStart {
-    /// What a provider could be made of, if there is none; then no message can be answered.
+    /// The findings of which a provider could be made, if there is none; then no message can be answered.
     pub(super) found: Option<FoundProviders>,
     /// The model that was chosen and whose provider is being set up.
     pub(super) wanted_model: Option<String>,
@@ -170,7 +170,7 @@ pub(super) struct Window {
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     pub(super) typed_at: Option<Instant>,
-    /// When a question came that no other was before.
+    /// The time at which a question came that no other was before.
     pub(super) asked_at: Option<Instant>,
     pub(super) hint: Option<Hint>,
     pub(super) armed: Option<(Armed, Instant)>,
@@ -179,7 +179,7 @@ pub(super) struct Timers {
     pub(super) clock: Option<(Instant, i64)>,
 }
 
-/// Something that a person waits to see.
+/// A look-up whose result a person waits to see.
 #[derive(Debug)]
 pub(super) struct LookUp {
     pub(super) number: u64,
@@ -189,7 +189,7 @@ pub(super) struct LookUp {
     pub(super) argument: String,
 }
 
-/// What can be looked up.
+/// The subject of a look-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sought {
     Changes,
@@ -212,7 +212,7 @@ pub(crate) enum Sought {
 }
 
 impl Sought {
-    /// Whether what is found is a list to choose from.
+    /// Reports whether the result is a list to choose from.
     pub(super) fn is_list(self) -> bool {
         match self {
             Self::Conversations
@@ -230,7 +230,7 @@ impl Sought {
         }
     }
 
-    /// Its name, in the plural.
+    /// Returns the name of the subject, in the plural.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Changes => "changes",
@@ -249,35 +249,35 @@ impl Sought {
     }
 }
 
-/// What has to be read before what continues is shown.
+/// The past that has to be read before what continues is shown.
 #[derive(Debug)]
 pub(super) struct Behind {
     /// Number of the first message that is wanted.
     pub(super) from: u64,
-    /// What was read, the newest first.
+    /// The pages that were read, the newest first.
     pub(super) pages: Vec<Vec<Arc<Message>>>,
     pub(super) since: Instant,
-    /// What has happened meanwhile.
+    /// The events that arrived during the reading.
     pub(super) later: Vec<Arc<Envelope>>,
     pub(super) then: AfterPast,
 }
 
-/// What follows the messages that are read.
+/// The step that follows the messages that are read.
 #[derive(Debug)]
 pub(super) enum AfterPast {
-    /// What continues now, in a conversation that is shown from its past on. With the session as it was
+    /// The current state follows, in a conversation that is shown from its past on. Holds the session as it was
     /// when another life of it broke off in an answer that is shown.
     Begin(Option<Box<SessionView>>),
-    /// What happened between two views of one life of the session.
+    /// The events between two views of one life of the session follow.
     Missed(Box<SessionView>),
 }
 
-/// What is looked up because a person wants to see it.
+/// The look-ups whose results a person wants to see.
 #[derive(Debug, Default)]
 pub(super) struct LookUps {
     /// The last of them, until it is there.
     pub(super) open: Option<LookUp>,
-    /// How many there were.
+    /// The number of look-ups so far.
     pub(super) count: u64,
     /// Keys for the list that is about to open.
     pub(super) typed: Vec<Key>,
@@ -288,6 +288,6 @@ pub(super) struct LookUps {
 pub(super) struct Exit {
     /// This is the last that is seen.
     pub(super) is_leaving: bool,
-    /// The session continues.
+    /// `true` if the session continues.
     pub(super) is_detached: bool,
 }

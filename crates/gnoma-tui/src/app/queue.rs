@@ -10,7 +10,7 @@ use crate::composer::Draft;
 /// Messages of other windows that are shown.
 const MAX_OTHERS: usize = 64;
 
-/// What was sent and has not come back as part of the conversation.
+/// A message that was sent and has not come back as part of the conversation.
 #[derive(Clone, Debug)]
 pub(super) struct Sent {
     pub(super) draft: Draft,
@@ -25,7 +25,7 @@ impl Sent {
     }
 }
 
-/// What waits, and how it is shown: pasted texts may be too large to look at for every frame.
+/// A draft that waits, and the line that shows it: pasted texts may be too large to look at for every frame.
 #[derive(Clone, Debug)]
 pub(super) struct Waiting {
     pub(super) draft: Draft,
@@ -50,19 +50,19 @@ pub(super) struct Attached {
 pub(super) struct Queue {
     /// Waits for the turn to end.
     pub(super) waiting: VecDeque<Waiting>,
-    /// Nothing is sent by itself until the person says so.
+    /// `true` if nothing is sent by itself until the person says so.
     pub(super) is_held: bool,
     /// Was sent to begin a turn and is shown already.
     pub(super) begun: VecDeque<Sent>,
     /// Was sent while a turn runs and is not read yet.
     pub(super) steers: VecDeque<Sent>,
     pub(super) attached: VecDeque<Attached>,
-    /// What other windows have sent while the turn runs, in short.
+    /// The messages that other windows have sent while the turn runs, in short.
     others: Vec<String>,
 }
 
 impl Queue {
-    /// What waited when the program ended last.
+    /// Creates the queue from the drafts that waited when the program ended last.
     pub(super) fn of(drafts: impl Iterator<Item = Draft>) -> Self {
         let drafts = drafts.filter(|draft| !draft.is_blank());
         let waiting: VecDeque<Waiting> = drafts.map(Waiting::from).collect();
@@ -83,14 +83,15 @@ impl Queue {
         sent.chain(self.waiting.iter().map(|waiting| &waiting.draft))
     }
 
-    /// What is not read yet, what of other windows is not, then what waits; in short.
+    /// Returns in short the messages that are not read yet, those of other windows that are not, then those that
+    /// wait.
     pub(super) fn shown(&self) -> [Vec<String>; 3] {
         let steers = self.steers.iter().map(|sent| sent.line.clone()).collect();
         let waiting = self.waiting.iter().map(|waiting| waiting.line.clone()).collect();
         [steers, self.others.clone(), waiting]
     }
 
-    /// What waits for the next step of the turn, of this window and of others.
+    /// Takes over the messages that wait for the next step of the turn, of this window and of others.
     pub(super) fn is_now(&mut self, queue: &[Vec<Content>]) {
         let mut own: Vec<&[Content]> = self.steers.iter().map(|sent| &*sent.content).collect();
         let mut rest: Vec<&[Content]> = queue.iter().map(Vec::as_slice).collect();
@@ -115,21 +116,21 @@ impl Queue {
         !self.begun.is_empty()
     }
 
-    /// What was sent as this. Secrets may have been taken out of it since; then it is the oldest that
-    /// can be it.
+    /// Removes and returns the message that was sent as this. Secrets may have been taken out of it since; then it
+    /// is the oldest that can be it.
     pub(super) fn steer(&mut self, content: &[Content]) -> Option<Sent> {
         let same = self.steers.iter().position(|sent| sent.content == content);
         let like = || self.steers.iter().position(|sent| is_like(&sent.content, content));
         self.steers.remove(same.or_else(like)?)
     }
 
-    /// What was sent as exactly this.
+    /// Removes and returns the message that was sent as exactly this.
     pub(super) fn own_steer(&mut self, content: &[Content]) -> Option<Sent> {
         let place = self.steers.iter().position(|sent| sent.content == content);
         self.steers.remove(place?)
     }
 
-    /// Whether this message was sent here to begin a turn: then it is shown already.
+    /// Reports whether this message was sent here to begin a turn, so that it is shown already.
     pub(super) fn begun_with(&mut self, content: &[Content]) -> bool {
         let steered = self.steers.iter().any(|sent| sent.content == content);
         let same = self.begun.iter().position(|sent| sent.content == content);
@@ -138,7 +139,7 @@ impl Queue {
         place.and_then(|place| self.begun.remove(place)).is_some()
     }
 
-    /// What was sent to a session that is gone, and never became part of it, comes back.
+    /// Puts messages back into the queue that were sent to a session that is gone and never became part of it.
     pub(super) fn sent_returns(&mut self) {
         self.others.clear();
         let sent: Vec<Sent> = self.begun.drain(..).chain(self.steers.drain(..)).collect();
@@ -149,7 +150,7 @@ impl Queue {
     }
 }
 
-/// Whether a message can be the one that was sent, with secrets taken out of it since: its first or its
+/// Reports whether a message can be the one that was sent, with secrets taken out of it since: its first or its
 /// last word is the same, unless it has no other. A command of people's own becomes any text.
 fn is_like(sent: &[Content], message: &[Content]) -> bool {
     let text = |content: &[Content]| {

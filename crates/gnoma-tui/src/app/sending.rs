@@ -131,7 +131,7 @@ impl State {
         }
     }
 
-    /// What is written, which is in the history then.
+    /// Removes and returns what is written, and adds it to the history.
     pub(super) fn take_written(&mut self) -> Draft {
         let draft = self.composer.take();
         self.remember(&draft.text);

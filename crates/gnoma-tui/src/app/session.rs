@@ -248,7 +248,7 @@ impl State {
         }
     }
 
-    /// Whether something that took this long is worth a call.
+    /// Reports whether an event that took this long is worth a call for attention.
     pub(super) fn is_unseen(&self, took: Duration) -> bool {
         match self.window.focus {
             Focus::Here => false,
@@ -258,7 +258,7 @@ impl State {
     }
 }
 
-/// What happens while a tool runs, in words.
+/// Describes in words what happens while a tool runs.
 fn doing(tool: &str) -> String {
     match tool {
         ELF_TOOL => "elfs at work".to_owned(),

@@ -27,27 +27,27 @@ use crate::{
     transcript::{self, Transcript},
 };
 
-/// How long a hint stays.
+/// The time that a hint stays.
 const HINT: Duration = Duration::from_secs(4);
-/// How long a second key is waited for that confirms the first.
+/// The time to wait for a second key that confirms the first.
 const CONFIRM: Duration = Duration::from_secs(2);
-/// How long after the last change what is written is kept in a file.
+/// The time after the last change at which what is written is saved to a file.
 const SAVE_AFTER: Duration = Duration::from_millis(300);
-/// How often what is running is redrawn.
+/// The interval at which what is running is redrawn.
 pub(super) const BEAT: Duration = Duration::from_millis(500);
 /// Decisions that are remembered for `/why`.
 const MAX_DECISIONS: usize = 60;
 
-/// What a view begins with.
+/// The options with which a view begins.
 #[derive(Debug)]
 pub struct AppOptions {
-    /// The time.
+    /// The current time, as an instant.
     pub now: Instant,
     /// The time in milliseconds since 1970.
     pub now_ms: i64,
-    /// What is known about the session before it says anything.
+    /// The facts about the session that are known before it says anything.
     pub facts: Facts,
-    /// Which key does what.
+    /// The table of keys and their actions.
     pub keymap: Keymap,
     /// Prompts that were sent before.
     pub history: History,
@@ -58,7 +58,7 @@ pub struct AppOptions {
     /// For screen readers and terminals that cannot redraw: what matters comes as finished lines, and
     /// keys come by the line, which the terminal itself shows.
     pub accessible: bool,
-    /// What was written and not sent when the program ended last: as it was saved.
+    /// The drafts that were written and not sent when the program ended last, as they were saved.
     pub drafts: Vec<Draft>,
     /// The session is in a server, so it can continue without this window.
     pub is_served: bool,
@@ -85,7 +85,7 @@ pub struct State {
     pub(super) calls: HashMap<CallId, String>,
     /// Lines that run in a shell, and since when.
     pub(super) shells: VecDeque<(String, Instant)>,
-    /// How many of them the person has stopped.
+    /// The number of running shell lines that the person has stopped.
     pub(super) stopped_shells: usize,
     pub(super) setup: FirstStart,
     pub(super) look_ups: LookUps,
@@ -208,7 +208,7 @@ impl State {
         self.say(text.lines().map(line).collect());
     }
 
-    /// How long ago that was, in a few words.
+    /// Describes in a few words how long ago that was.
     pub(crate) fn ago(&self, at_ms: i64) -> String {
         let (then, then_ms) = self.timers.clock.unwrap_or((self.now, 0));
         let since = self.now.saturating_duration_since(then).as_millis();
@@ -237,7 +237,7 @@ impl State {
         }
     }
 
-    /// What hints are about is over.
+    /// Removes the hint on a subject that is over.
     pub(super) fn end_hints(&mut self, about: HintSubject) {
         self.timers.hint.take_if(|hint| hint.about == about);
     }
@@ -253,12 +253,12 @@ impl State {
         self.running.is_none()
     }
 
-    /// Whether no turn runs, as far as the session has said: it says so a moment after the turn's end.
+    /// Reports whether no turn runs, as far as the session has said: it says so a moment after the turn's end.
     pub(super) fn is_between_turns(&self) -> bool {
         self.running.is_none() && (self.session.is_at_rest || self.session.is_closed)
     }
 
-    /// Whether a key is the second of two, and remembers it as the first otherwise.
+    /// Reports whether a key is the second of two, and remembers it as the first otherwise.
     pub(super) fn confirms(&mut self, armed: Armed) -> bool {
         let now = self.now;
         let is_second =
@@ -267,7 +267,7 @@ impl State {
         is_second
     }
 
-    /// Something that was typed has changed. What is gone from the editor is gone from the file at
+    /// Plans a save, because typed text has changed. Text that is gone from the editor is gone from the file at
     /// once: nothing older may come back in its place.
     pub(super) fn touched(&mut self) {
         let wait = if self.composer.is_empty() { Duration::ZERO } else { SAVE_AFTER };
@@ -282,7 +282,7 @@ impl State {
         self.wait_no_longer();
     }
 
-    /// Nothing of a turn is left.
+    /// Forgets everything about a turn.
     pub(super) fn forget_turn(&mut self) {
         self.running = None;
         // A switch that was asked for here leads to where the rest of the queue belongs.

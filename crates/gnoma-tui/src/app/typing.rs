@@ -33,8 +33,8 @@ impl State {
         }
     }
 
-    /// Where nothing is written, the keys for the ends of a line are for the ends of the conversation.
-    /// Says whether it was one.
+    /// Scrolls to an end of the conversation where nothing is written and the key is one for the ends of a line.
+    /// Returns whether it was one.
     fn scroll_key(&mut self, key: Key) -> bool {
         let action = match key {
             _ if key == Key::plain(Code::Home) => Action::ScrollToStart,

@@ -40,9 +40,9 @@ const MIN_ROWS_FOR_AIR: usize = 10;
 const MIN_LIVE_ROWS: usize = 3;
 /// Rows that the editor and the line at the bottom take more in a narrower window.
 const ROWS_FOLDED_BELOW: usize = 3;
-/// What stands before what is written while vim's keys do not write.
+/// The mark before the written text while vim's keys do not write.
 const NORMAL_PROMPT: &str = "N ";
-/// What moves while a turn runs.
+/// The signs that take turns while a turn runs.
 const SPINNER: [&str; 4] = ["◐", "◓", "◑", "◒"];
 
 /// Characters of a shell line in the line at the bottom.
@@ -103,7 +103,7 @@ impl State {
         Frame { finished, live, cursor }
     }
 
-    /// What will not change any more; a conversation begins below an empty line.
+    /// Returns the lines that will not change any more; a conversation begins below an empty line.
     pub(super) fn take_finished(&mut self, width: usize) -> Vec<Line> {
         let is_beginning = !self.accessible && !self.transcript.has_begun();
         let mut lines = self.transcript.take_finished(width);
@@ -115,7 +115,7 @@ impl State {
         finished
     }
 
-    /// What takes the keys.
+    /// Returns the part of the screen that takes the keys.
     fn panel(&mut self, width: usize, room: usize) -> Part {
         if let Some(layer) = &mut self.layer {
             match layer {
@@ -194,7 +194,7 @@ impl State {
         Part { lines, cursor, is_editor: !self.writing.completion.is_open() }
     }
 
-    /// What was sent and is not read yet, what waits, and what goes along.
+    /// Returns lines with what was sent and is not read yet, what waits, and what goes along.
     fn waiting_lines(&self, room: usize) -> Vec<Line> {
         let [steers, others, queued] = self.queue.shown();
         let line = |mark: &'static str, text: String, why: &'static str| {
@@ -354,7 +354,7 @@ impl State {
     }
 }
 
-/// What is read out when it appears.
+/// Returns the lines that are read out when the layer appears.
 fn read_out(layer: &Layer) -> Vec<Line> {
     match layer {
         Layer::Pick { list, .. } => list.read_out(),
@@ -377,8 +377,8 @@ fn spoken_layer(layer: &Layer) -> String {
     }
 }
 
-/// How many of the last rows stay on the screen if the window is made half as wide or half as high. What
-/// the terminal pushes up then stays in its scrollback, and would stand there again once it is finished.
+/// Returns the number of last rows that stay on the screen if the window is made half as wide or half as high. Rows
+/// that the terminal pushes up then stay in its scrollback, and would stand there again once they are finished.
 fn rows_that_stay(live: &[Line], width: usize, room: usize) -> usize {
     let narrow = (width / 2).max(MIN_WIDTH);
     let most = (room / 2).max(MIN_LIVE_ROWS);
@@ -393,7 +393,7 @@ fn rows_that_stay(live: &[Line], width: usize, room: usize) -> usize {
     fitting.clamp(MIN_LIVE_ROWS.min(most), most).min(live.len())
 }
 
-/// What parts the editor from the conversation.
+/// Returns the line that parts the editor from the conversation.
 fn rule(width: usize) -> Line {
     Line::new("─".repeat(width), Style::of(Ink::Dim))
 }
@@ -405,7 +405,7 @@ fn too_small(size: Size) -> Frame {
     Frame { live, ..Frame::default() }
 }
 
-/// What moves, after that time.
+/// Returns the sign of the spinner after that time.
 fn spinner(elapsed: Duration) -> &'static str {
     let beats = elapsed.as_millis() / BEAT.as_millis();
     let place = usize::try_from(beats).unwrap_or_default() % SPINNER.len();
@@ -417,7 +417,7 @@ fn span(seconds: u64) -> String {
     duration::words(Duration::from_secs(seconds))
 }
 
-/// What is waited for, and how long still.
+/// Describes what is waited for, and how long still.
 fn waiting(wait: &Wait, now: Instant) -> String {
     let seconds = |until: Instant| {
         let left = until.saturating_duration_since(now);

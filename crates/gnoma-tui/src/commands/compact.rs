@@ -16,7 +16,7 @@ pub(super) const COMMAND: Slash = Slash {
     run,
 };
 
-/// What is written before a summary that is being edited.
+/// The text before a summary that is being edited.
 pub(super) const EDIT: &str = "/compact edit\n";
 const NO_SUMMARY: &str = "The conversation is not compacted, so there is no summary";
 

@@ -27,7 +27,7 @@ fn run(state: &mut State, argument: &str) {
     state.look_up(Sought::Settings, Request::Settings, argument);
 }
 
-/// Offers the settings.
+/// Offers the settings in a list.
 pub(super) fn show(state: &mut State, settings: Vec<Setting>, argument: &str) {
     let row = |mut setting: Setting| {
         if setting.key == "tui.theme" {

@@ -18,7 +18,7 @@ fn run(state: &mut State, _argument: &str) {
     state.look_up(Sought::Changes, Request::Changes, "");
 }
 
-/// Shows a diff.
+/// Shows a diff of changed files.
 pub(super) fn show(state: &mut State, diff: &str) {
     match diff.trim() {
         "" => state.note("No files changed"),

@@ -8,7 +8,7 @@ use crate::{
 
 /// Columns for what is written.
 pub(super) const NAME_COLUMNS: usize = 30;
-/// What can be written that is no command.
+/// The signs and keys that are no commands, with their meanings.
 const SIGNS: [(&str, &str); 6] = [
     ("@path", "mention a file"),
     ("!line", "run a command; its output is added to your next message"),

@@ -8,7 +8,7 @@ use crate::{
     ask::Purpose,
 };
 
-/// Removes a provider.
+/// The argument that removes a provider.
 const REMOVE: &str = "remove";
 
 pub(super) const COMMAND: Slash = Slash {

@@ -76,7 +76,8 @@ fn is_routed(state: &State) -> bool {
     state.routes.pinned.is_none() && state.facts.chooses
 }
 
-/// What the session knows it changes to by itself; anything else needs another session.
+/// Returns the choice for an offered model. The session changes by itself to a model that it knows; any other needs
+/// another session.
 fn choice(offer: protocol::Choice) -> LayerChoice {
     match offer.arm {
         Some(arm) => LayerChoice::Pin(Some(arm)),

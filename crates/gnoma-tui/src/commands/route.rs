@@ -56,7 +56,7 @@ pub(super) fn lines(routing: &Routing) -> Vec<Line> {
     lines
 }
 
-/// Who judged a task, in words.
+/// Names the judge of a task, in words.
 fn judge(decided_by: &str) -> &str {
     match decided_by {
         "heuristic" | "slm_fallback" => "wording",

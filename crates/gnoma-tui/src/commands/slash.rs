@@ -2,15 +2,15 @@
 
 use crate::app::State;
 
-/// A command.
+/// A command that begins with a slash.
 pub(crate) struct Slash {
-    /// What is written behind the slash.
+    /// The name that is written behind the slash.
     pub(crate) name: &'static str,
     /// Other names for it.
     pub(crate) aliases: &'static [&'static str],
-    /// What can follow.
+    /// The arguments that can follow.
     pub(crate) arguments: &'static str,
-    /// What it does, in a few words.
+    /// The purpose of the command, in a few words.
     pub(crate) about: &'static str,
     /// Does it, with what follows the name.
     pub(crate) run: fn(&mut State, &str),

@@ -83,7 +83,7 @@ pub(crate) fn choose(state: &mut State, usage: &str) {
     start(state, TaskRequest::Run { line: name.to_owned() });
 }
 
-/// Offers the tasks.
+/// Offers the tasks in a list.
 pub(super) fn show(state: &mut State, tasks: Vec<Choice>) {
     if tasks.is_empty() {
         return state

@@ -15,7 +15,7 @@ use std::{
 
 use ignore::{DirEntry, WalkBuilder};
 
-/// How many folders deep it is listed.
+/// The number of levels down to which folders are listed.
 const MAX_DEPTH: usize = 32;
 
 /// Names of files that are likely to hold secrets.
@@ -38,12 +38,12 @@ const SECRET_STARTS: [&str; 1] = [".env."];
 /// Ends of such names.
 const SECRET_ENDS: [&str; 6] = [".pem", ".key", ".p12", ".pfx", ".keystore", ".jks"];
 
-/// When to stop.
+/// The limits at which listing stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// After so many files and folders.
     pub entries: usize,
-    /// After so long.
+    /// After so much time.
     pub time: Duration,
 }
 

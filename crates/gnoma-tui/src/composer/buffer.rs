@@ -8,7 +8,7 @@ use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation};
 /// A place between two graphemes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct At {
-    /// Line, from 0.
+    /// The number of the line, from 0.
     pub(super) line: usize,
     /// Bytes of the line before the place; always on the border of a grapheme.
     pub(super) byte: usize,
@@ -123,7 +123,7 @@ impl Buffer {
     }
 }
 
-/// Where a text ends that begins at a place.
+/// Returns the place where a text ends that begins at a place.
 pub(super) fn after(start: At, text: &str) -> At {
     match text.rfind('\n') {
         None => At { byte: start.byte + text.len(), ..start },

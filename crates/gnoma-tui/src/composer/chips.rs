@@ -6,7 +6,7 @@ use gnoma_core::Image;
 
 /// The characters that represent chips.
 const FIRST: u32 = 0x10_f000;
-/// How many chips there can be at once, those included that undo could bring back.
+/// The most chips that there can be at once, including those that undo could bring back.
 const MAX_CHIPS: usize = 4_000;
 /// Bytes of all contents from which on those are let go that only undo could bring back.
 const MAX_BYTES: usize = 16 << 20;
@@ -14,7 +14,7 @@ const MAX_BYTES: usize = 16 << 20;
 /// The content of a chip.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Content {
-    /// A text.
+    /// A text that was pasted.
     Text(String),
     /// An image; the label is what the text says of it.
     Image(Image),
@@ -45,7 +45,7 @@ pub(super) struct Chips {
 }
 
 impl Chips {
-    /// Whether a text contains a character that represents chips.
+    /// Reports whether a character is one of those that represent chips.
     pub(super) fn is_reserved(c: char) -> bool {
         slot_of(c).is_some()
     }
@@ -82,7 +82,7 @@ impl Chips {
         self.add(Chip { label, content: Content::Image(image) })
     }
 
-    /// Whether a line is nothing but spaces, in its chips too.
+    /// Reports whether a line is nothing but spaces, in its chips too.
     pub(super) fn is_blank(&self, line: &str) -> bool {
         line.chars().all(|c| match self.content(c) {
             None => c.is_whitespace(),
@@ -107,7 +107,7 @@ impl Chips {
         guarded
     }
 
-    /// Whether it is time to let go of what only undo could bring back.
+    /// Reports whether it is time to drop the chips that only undo could bring back.
     pub(super) fn is_full(&self, coming: usize) -> bool {
         self.bytes + coming > MAX_BYTES || self.slots.iter().flatten().count() >= MAX_CHIPS
     }

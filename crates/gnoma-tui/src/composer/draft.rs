@@ -26,19 +26,19 @@ pub struct Fold {
     pub start: usize,
     /// Bytes of the text up to its end.
     pub end: usize,
-    /// It is the label of this image, from 0.
+    /// The number of the image, from 0, whose label the part is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<usize>,
 }
 
 impl Draft {
-    /// Nothing is written but spaces.
+    /// Reports whether nothing is written but spaces.
     #[must_use]
     pub fn is_blank(&self) -> bool {
         self.images.is_empty() && self.text.trim().is_empty()
     }
 
-    /// What to send: the text, if there is any, and the images.
+    /// Returns the content to send: the text, if there is any, and the images.
     #[must_use]
     pub fn into_content(self) -> Vec<Content> {
         let mut content = Vec::with_capacity(1 + self.images.len());

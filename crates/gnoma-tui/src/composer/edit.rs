@@ -60,14 +60,14 @@ impl Composer {
         self.kill(last, self.cursor..if end == self.cursor { next } else { end })
     }
 
-    /// Types a character.
+    /// Types a character at the cursor.
     pub fn type_char(&mut self, c: char) -> Pressed {
         self.last = Last::Other;
         let text = self.guarded(c.encode_utf8(&mut [0; 4]));
         self.edit(EditKind::Typing, self.cursor..self.cursor, &text)
     }
 
-    /// Where an action moves the cursor that only moves it.
+    /// Returns the place to which an action moves the cursor, if it only moves it.
     fn target(&self, action: Action) -> Option<At> {
         let cursor = self.cursor;
         Some(match action {

@@ -5,12 +5,12 @@ use std::collections::VecDeque;
 /// Texts that are kept; the oldest go first.
 const MAX_KILLS: usize = 32;
 
-/// Where a deletion was, seen from the cursor.
+/// The side of the cursor on which a deletion was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
-    /// Left of it.
+    /// Left of the cursor.
     Left,
-    /// Right of it.
+    /// Right of the cursor.
     Right,
 }
 
@@ -36,7 +36,7 @@ impl Kills {
         }
     }
 
-    /// The newest text.
+    /// Returns the newest text.
     pub(super) fn newest(&self) -> Option<&str> {
         self.ring.front().map(String::as_str)
     }
@@ -46,12 +46,12 @@ impl Kills {
         self.ring.rotate_left(usize::from(!self.ring.is_empty()));
     }
 
-    /// Every text.
+    /// Returns every text, the newest first.
     pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
         self.ring.iter().map(String::as_str)
     }
 
-    /// Forgets everything.
+    /// Forgets all the texts.
     pub(super) fn clear(&mut self) {
         self.ring.clear();
     }

@@ -11,7 +11,7 @@ use crate::text::{is_harmful, width};
 /// Columns that a tab takes.
 const TAB: usize = 4;
 
-/// How a grapheme is shown.
+/// The form in which a grapheme is shown.
 pub(super) enum Shown<'a> {
     /// As it is, with replacements for control characters.
     Plain(Cow<'a, str>),
@@ -38,7 +38,7 @@ pub(super) struct ScreenRow {
     pub(super) row: usize,
 }
 
-/// How a text looks in a width.
+/// The layout of a text in a width.
 #[derive(Clone, Copy)]
 pub(super) struct Layout<'a> {
     chips: &'a Chips,
@@ -51,7 +51,7 @@ impl<'a> Layout<'a> {
         Self { chips, room: width.saturating_sub(1).max(1) }
     }
 
-    /// What is to be seen of a grapheme.
+    /// Returns the visible form of a grapheme.
     pub(super) fn shown<'b>(self, grapheme: &'b str) -> Shown<'b>
     where
         'a: 'b,

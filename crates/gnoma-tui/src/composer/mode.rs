@@ -1,16 +1,16 @@
 //! What keys do in the editor, and how far a command of vim has been typed.
 
-/// What keys do.
+/// The effect of keys in the editor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// They write.
+    /// The keys write text.
     #[default]
     Insert,
     /// They move and change.
     Normal,
 }
 
-/// What a motion is to be used for.
+/// The operation that a motion is to be used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operator {
     Delete,

@@ -7,7 +7,7 @@ use super::{
     chips::Chips,
 };
 
-/// What a word is made of, to find where it ends.
+/// The class of the characters that make up a word, to find where it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
     Space,

@@ -14,26 +14,26 @@ const MAX_PATH_BYTES: usize = 4_096;
 /// Ends of names that images have which models can read.
 const IMAGE_ENDS: [&str; 5] = ["png", "jpg", "jpeg", "gif", "webp"];
 
-/// What became of a paste.
+/// The result of a paste.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pasted {
-    /// It is in the text.
+    /// The paste is in the text.
     Inserted,
     /// A chip represents it in the text.
     Chip,
-    /// It is in the text and looks like the path of an image. With
+    /// The paste is in the text and looks like the path of an image. With
     /// [`attach_instead`](super::Composer::attach_instead) and `text`, the image can replace it.
     Path {
         /// The path; it may begin with `~/`.
         path: PathBuf,
-        /// What is in the text.
+        /// The words that stand in the text.
         text: String,
     },
     /// There are so many chips that this one was not taken; nothing changed.
     Full,
 }
 
-/// Whether a text is better shown as a chip.
+/// Reports whether a text is better shown as a chip.
 pub(super) fn is_chip(text: &str) -> bool {
     text.len() > MAX_INLINE_BYTES
         || text.matches('\n').count() > MAX_INLINE_BREAKS
@@ -64,8 +64,8 @@ pub(super) fn cleaned(text: String) -> String {
     kept
 }
 
-/// What follows the sequence for terminals that the text begins with. A sequence that does not end
-/// costs its introducer only, so that no text is lost to it.
+/// Returns the text after the sequence for terminals that it begins with. A sequence that does not end costs its
+/// introducer only, so that no text is lost to it.
 fn behind_sequence(text: &str) -> &str {
     if let Some(parameters) = text.strip_prefix("\u{1b}[").or(text.strip_prefix('\u{9b}')) {
         return behind_parameters(parameters);

@@ -9,7 +9,7 @@ const MAX_STEPS: usize = 1_000;
 /// Bytes of text that are kept; the oldest steps go first, the last one never.
 const MAX_BYTES: usize = 64 << 20;
 
-/// What a change was, to know which belong together.
+/// The kind of a change, to know which changes belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EditKind {
     /// A character was typed.
@@ -33,13 +33,13 @@ struct Edit {
 struct UndoStep {
     edits: Vec<Edit>,
     kind: EditKind,
-    /// Where the cursor was before.
+    /// The place of the cursor before the step.
     cursor: At,
     /// More of the same kind may join.
     open: bool,
 }
 
-/// Whether changes are gathered into one step.
+/// The state of gathering changes into one step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Group {
     /// Each is what its kind says.

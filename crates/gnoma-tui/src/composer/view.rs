@@ -105,7 +105,7 @@ impl Composer {
         top
     }
 
-    /// How many rows there are from a row on, counted up to `max`.
+    /// Returns the number of rows from a row on, counted up to `max`.
     fn rows_down(&self, from: ScreenRow, max: usize) -> usize {
         let mut count = 0;
         for line in from.line..=self.buffer.last_line() {

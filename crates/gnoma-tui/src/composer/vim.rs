@@ -16,10 +16,10 @@ use crate::keymap::{Action, Code, Context, Key, Keymap};
 /// The highest count that is taken.
 const MAX_COUNT: usize = 999;
 
-/// Where a motion leads.
+/// The place to which a motion leads.
 struct Motion {
     to: At,
-    /// It means whole lines.
+    /// `true` if the motion means whole lines.
     lines: bool,
 }
 

@@ -16,8 +16,8 @@ const MAX_COMPARED: usize = 64;
 /// Places in the text, in bytes.
 pub(super) type Places = Vec<Range<usize>>;
 
-/// Which removed line became which added one, by their places, in order. Where there are as many of both, one
-/// after the other; otherwise those that are most alike.
+/// Pairs each removed line with the added one that it became, by their places, in order. Where there are as many of
+/// both, one after the other; otherwise those that are most alike.
 pub(super) fn pairs(removed: &[&str], added: &[&str]) -> Vec<(usize, usize)> {
     if removed.len() == added.len() || removed.len() * added.len() > MAX_COMPARED {
         return (0..removed.len().min(added.len())).map(|at| (at, at)).collect();
@@ -52,7 +52,7 @@ pub(super) fn pairs(removed: &[&str], added: &[&str]) -> Vec<(usize, usize)> {
     pairs
 }
 
-/// How much of two lines is equal, in percent; 0 where marks would say nothing.
+/// Returns the equal share of two lines, in percent; 0 where marks would say nothing.
 fn likeness(old: &str, new: &str) -> usize {
     let (removed, added) = between(old, new);
     let bytes = |places: &Places| places.iter().map(Range::len).sum::<usize>();
@@ -80,8 +80,8 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What is only in the old line, and what is only in the new one; nothing where the lines are so
-/// different that everything would be marked.
+/// Returns the places that are only in the old line, and those that are only in the new one; nothing where the
+/// lines are so different that everything would be marked.
 pub(super) fn between(old: &str, new: &str) -> (Places, Places) {
     if old.len().max(new.len()) > MAX_LINE_BYTES {
         return Default::default();

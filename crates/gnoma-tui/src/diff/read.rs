@@ -8,7 +8,7 @@ use crate::{
 
 /// Numbers of lines above this are not believed.
 const MAX_NUMBER: usize = 9_999_999;
-/// What stands for the name of a file that there is not.
+/// The name that stands for a file that does not exist.
 const NO_FILE: &str = "/dev/null";
 const NEW: &str = " (new)";
 const DELETED: &str = " (deleted)";
@@ -23,7 +23,7 @@ pub(super) enum DiffEntry {
     /// Lines between two hunks.
     Skipped,
     Row(Row),
-    /// Something else, such as that the last line has no end.
+    /// A note, such as that the last line has no end.
     Note(String),
 }
 
@@ -115,7 +115,7 @@ fn inner(entries: impl Iterator<Item = DiffEntry>) -> Vec<DiffEntry> {
     entries.filter(tells).collect()
 }
 
-/// Where in the diff we are.
+/// The position in the diff that is being read.
 #[derive(Default)]
 struct DiffReader {
     /// Numbers of the next lines.

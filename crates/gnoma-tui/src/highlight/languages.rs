@@ -3,18 +3,18 @@
 
 use crate::text::Ink;
 
-/// How a text of the language is read.
+/// The way in which a text of the language is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// Words, texts, comments.
+    /// By words, texts and comments.
     Code,
-    /// Tags around text.
+    /// By tags around text.
     Markup,
     /// By the first character of a line.
     Diff,
 }
 
-/// What a text stands between.
+/// The marks between which a text stands.
 #[derive(Debug)]
 pub(super) struct Quote {
     pub(super) open: &'static str,
@@ -22,7 +22,7 @@ pub(super) struct Quote {
     /// A backslash takes the meaning of what follows it.
     pub(super) escapes: bool,
     pub(super) spans_lines: bool,
-    /// It holds one character; else the mark means something else.
+    /// `true` if the quote holds one character; else the mark means something else.
     pub(super) single_character: bool,
 }
 
@@ -44,7 +44,7 @@ impl Quote {
     }
 }
 
-/// A language.
+/// A language that can be highlighted.
 #[derive(Debug)]
 pub(super) struct Language {
     /// Names and endings of files, in small letters.
@@ -68,7 +68,7 @@ pub(super) struct Language {
     word_starts: &'static str,
     /// Other characters within a word.
     word_parts: &'static str,
-    /// What stands after a key.
+    /// The character that stands after a key.
     pub(super) key_end: Option<char>,
 }
 
@@ -85,7 +85,7 @@ impl Language {
         c.is_alphanumeric() || c == '_' || self.word_parts.contains(c)
     }
 
-    /// What a word means, by itself and by what follows it.
+    /// Returns the meaning of a word, by itself and by what follows it.
     pub(super) fn ink(&self, word: &str, after: &str) -> Ink {
         if self.has(self.keywords, word) {
             return Ink::Keyword;
@@ -146,7 +146,7 @@ const PLAIN: Language = Language {
     key_end: None,
 };
 
-/// What most languages with braces share.
+/// The features that most languages with braces share.
 const BRACES: Language = Language {
     line_comments: &["//"],
     block_comment: Some(("/*", "*/")),

@@ -2,7 +2,7 @@
 
 macro_rules! actions {
     ($($(#[doc = $doc:literal])* $variant:ident = $name:literal,)*) => {
-        /// What a key asks for.
+        /// An action that a key asks for.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Action {
             $($(#[doc = $doc])* $variant,)*
@@ -12,7 +12,7 @@ macro_rules! actions {
             /// Every action, in the order of their kinds.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// Its name in settings.
+            /// Returns the name of the action in settings.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self {
@@ -20,7 +20,7 @@ macro_rules! actions {
                 }
             }
 
-            /// What it does, in a sentence.
+            /// Describes the action in a sentence.
             #[must_use]
             pub fn about(self) -> &'static str {
                 let about = match self {

@@ -1,6 +1,6 @@
 //! The parts of the screen that keys go to.
 
-/// What keys go to.
+/// A part of the screen that keys go to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Context {
     /// The editor, and every other field.
@@ -20,7 +20,7 @@ impl Context {
     pub const ALL: [Self; 5] =
         [Self::Composer, Self::Normal, Self::Picker, Self::Permission, Self::Global];
 
-    /// Where its keys hold, in words.
+    /// Describes in words where the keys of this context hold.
     #[must_use]
     pub fn about(self) -> &'static str {
         match self {

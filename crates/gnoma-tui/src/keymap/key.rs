@@ -29,19 +29,19 @@ pub enum Code {
     Left,
     /// The arrow to the right.
     Right,
-    /// The arrow up.
+    /// The arrow that points up.
     Up,
-    /// The arrow down.
+    /// The arrow that points down.
     Down,
     /// Home.
     Home,
     /// End.
     End,
-    /// Page up.
+    /// The Page Up key.
     PageUp,
-    /// Page down.
+    /// The Page Down key.
     PageDown,
-    /// F1 to F24.
+    /// A function key, from F1 to F24.
     Function(u8),
 }
 
@@ -82,9 +82,9 @@ const NAMES: [(&str, Code); 21] = [
 /// without `shift`; a letter typed with Control, Alt or Super is lower case, with Shift beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
-    /// The key itself.
+    /// The key without its modifiers.
     pub code: Code,
-    /// With Control.
+    /// `true` if Control is held.
     pub control: bool,
     /// With Alt (Option, Meta), or Escape was sent first.
     pub alt: bool,
@@ -94,7 +94,7 @@ pub struct Key {
     pub super_key: bool,
 }
 
-/// Why a text is not the name of a key.
+/// The reason why a text is not the name of a key.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum KeyError {
     /// There is nothing in it.
@@ -112,7 +112,7 @@ pub enum KeyError {
 }
 
 impl Key {
-    /// The key alone.
+    /// Returns the key alone, without modifiers.
     #[must_use]
     pub fn plain(code: Code) -> Self {
         Self { code, control: false, alt: false, shift: false, super_key: false }.normal()
@@ -168,7 +168,7 @@ fn lower(c: char) -> char {
     }
 }
 
-/// Whether the character is what Shift makes of another one, and of that one only.
+/// Reports whether the character is what Shift makes of another one, and of that one only.
 fn is_shifted(c: char) -> bool {
     lower(c) != c && upper(lower(c)) == c
 }

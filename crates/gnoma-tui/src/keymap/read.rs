@@ -12,15 +12,15 @@ use super::{
     key::{Key, KeyError},
 };
 
-/// Why a table of keys cannot be used.
+/// The reason why a table of keys cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum KeymapError {
-    /// It is not TOML.
+    /// The table is not TOML.
     #[error("line {line}: {why}")]
     Syntax {
-        /// From 1.
+        /// The number of the line, from 1.
         line: usize,
-        /// What the reader says.
+        /// The message of the reader.
         why: String,
     },
     /// A part of this name does not exist.
@@ -28,7 +28,7 @@ pub enum KeymapError {
         "line {line}: `[{name}]` is not a section of this file; the sections are composer, normal, picker, permission and global"
     )]
     Context {
-        /// From 1.
+        /// The number of the line, from 1.
         line: usize,
         /// The name that was read.
         name: String,
@@ -36,7 +36,7 @@ pub enum KeymapError {
     /// The context has no such action.
     #[error("line {line}: `{name}` is not an action of [{context}]; allowed are {allowed}")]
     Action {
-        /// From 1.
+        /// The number of the line, from 1.
         line: usize,
         /// The name that was read.
         name: String,
@@ -50,19 +50,19 @@ pub enum KeymapError {
         "line {line}: `{name}` must be a key such as \"ctrl+r\" or a list of keys, not {found}"
     )]
     Shape {
-        /// From 1.
+        /// The number of the line, from 1.
         line: usize,
-        /// What the keys are for.
+        /// The name of the action that the keys are for.
         name: String,
-        /// What was found.
+        /// The kind of value that was found.
         found: &'static str,
     },
     /// A key cannot be read.
     #[error("line {line}: {why}")]
     Key {
-        /// From 1.
+        /// The number of the line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The fault of the key's name.
         why: KeyError,
     },
     /// The key is needed for typing.
@@ -70,9 +70,9 @@ pub enum KeymapError {
         "line {line}: `{key}` types text and cannot do anything else in [{context}]; hold ctrl or alt with it"
     )]
     Typing {
-        /// From 1.
+        /// The number of the line, from 1.
         line: usize,
-        /// The key.
+        /// The key that is needed for typing.
         key: Key,
         /// The name of the context.
         context: &'static str,
@@ -84,7 +84,7 @@ pub enum KeymapError {
     Conflict {
         /// From 1, of the second.
         line: usize,
-        /// The key.
+        /// The key that was given to both.
         key: Key,
         /// The name of the action that had it.
         first: &'static str,
@@ -223,7 +223,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether letters are for words there.
+/// Reports whether letters type words in this context.
 fn is_for_typing(context: Context) -> bool {
     match context {
         Context::Composer | Context::Picker | Context::Global => true,

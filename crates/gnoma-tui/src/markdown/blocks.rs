@@ -23,7 +23,7 @@ const MAX_DEPTH: usize = 12;
 /// Before the items of a list, by its depth.
 const BULLETS: [&str; 3] = ["• ", "◦ ", "– "];
 
-/// Where the names of links lead, by their names in small letters.
+/// The addresses to which the names of links lead, by their names in small letters.
 pub(super) type Definitions = HashMap<String, String>;
 
 /// The blocks of a text as lines of at most `width` columns. What they define is added to

@@ -6,7 +6,7 @@ use crate::{
     text::{Line, Span, Style},
 };
 
-/// Spaces before code.
+/// The spaces before a line of code.
 pub(super) const CODE_INDENT: &str = "  ";
 
 /// A line of code in colours, indented, in as many lines as it takes.

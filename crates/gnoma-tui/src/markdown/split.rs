@@ -21,13 +21,13 @@ pub(super) struct Piece {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PieceKind {
-    /// Complete blocks.
+    /// Text in complete blocks.
     Text {
         source: String,
         /// The number of the first item, where it continues with a list.
         number: Option<u64>,
     },
-    /// Fenced code begins.
+    /// The start of fenced code.
     CodeStart { language: String },
     /// A line of it.
     CodeLine(String),
@@ -45,7 +45,7 @@ pub(super) struct Splitter {
     gap: bool,
     /// The last line was empty.
     blank: bool,
-    /// What comes next is set off even where the text has no empty line.
+    /// `true` if what comes next is set off even where the text has no empty line.
     set_off: bool,
 }
 
@@ -105,7 +105,7 @@ impl Splitter {
         self.limit(out);
     }
 
-    /// The text ends.
+    /// Ends the text and hands over what is left of it.
     pub(super) fn finish(&mut self, out: &mut Vec<Piece>) {
         self.flush(out);
     }
@@ -325,12 +325,12 @@ fn table_head(text: &str) -> usize {
     if is_table { first.len() + second.len() } else { 0 }
 }
 
-/// What an item begins with.
+/// The marker with which an item begins.
 struct Marker {
     mark: char,
     content: usize,
     number: Option<u64>,
-    /// It ends a paragraph without an empty line.
+    /// `true` if the marker ends a paragraph without an empty line.
     interrupts: bool,
 }
 

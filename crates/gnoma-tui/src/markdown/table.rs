@@ -5,7 +5,7 @@ use pulldown_cmark::Alignment;
 
 use crate::text::{Ink, Line, Span, Style};
 
-/// Between two columns.
+/// The bar between two columns.
 const BAR: &str = " │ ";
 /// Between two columns, in the line under the head.
 const CROSS: &str = "─┼─";
@@ -51,7 +51,7 @@ impl Table {
         }
     }
 
-    /// How wide each column is; nothing when they do not fit.
+    /// Returns the width of each column; nothing when they do not fit.
     fn widths(&self, width: usize) -> Option<Vec<usize>> {
         let count = self.alignments.len();
         let mut widths = vec![1; count];

@@ -14,7 +14,7 @@ const MAIN_ARGUMENTS: [&str; 5] = ["command", "path", "file_path", "url", "patte
 const MAX_ARGUMENT_CHARS: usize = 100_000;
 
 impl PermissionQuestion {
-    /// What would run and what it would change; the part that can be scrolled.
+    /// Returns lines with what would run and what it would change; the part that can be scrolled.
     pub(super) fn body(&self, width: usize) -> Vec<Line> {
         let mut lines: Vec<Line> = Vec::new();
         let shown = match &self.inquiry {
@@ -31,7 +31,7 @@ impl PermissionQuestion {
         lines
     }
 
-    /// What must be seen by name, one in each line.
+    /// Returns the changes that must be seen by name, one in each line.
     fn named(&self) -> impl Iterator<Item = Line> + '_ {
         self.notable.iter().map(|change| {
             Line::from([
@@ -42,7 +42,7 @@ impl PermissionQuestion {
         })
     }
 
-    /// What the model wants to know.
+    /// Returns lines with what the model wants to know.
     fn inquired(&self) -> Vec<Line> {
         let lines = self.reason.split('\n');
         lines.map(|line| Line::new(format!("  {line}"), Style::default())).collect()
@@ -104,7 +104,7 @@ impl PermissionQuestion {
     }
 }
 
-/// What stands between backticks, or between quotation marks.
+/// Returns the parts of a text between backticks, or between quotation marks.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     let inside = |mark| text.split(mark).skip(1).step_by(2);
     inside('`').chain(inside('"')).filter(|part| !part.is_empty())

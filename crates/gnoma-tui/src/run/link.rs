@@ -28,13 +28,13 @@ use crate::{
 const MAX_HELD: usize = 64;
 /// Requests whose replies are waited for; one more is refused.
 const MAX_ASKED: usize = 1_024;
-/// How long a host may take to know that the window leaves.
+/// The time that a host may take to know that the window leaves.
 const LEAVE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Gives a new connection in place of one that has ended, once there is one.
 pub type Connector = Box<dyn FnMut() -> Pin<Box<dyn Future<Output = Client>>>>;
 
-/// How far the window has come.
+/// The progress of the window's attachment to a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Attachment {
     /// The session is being opened, or the window attached to it.
@@ -44,12 +44,12 @@ enum Attachment {
     Nothing,
 }
 
-/// What a reply is for.
+/// The purpose of a reply.
 enum Pending {
     Opening,
     Attaching,
     Detaching,
-    /// Which session is to be watched: an elf's, or the one that the person opened.
+    /// The session to be watched: an elf's, or the one that the person opened.
     Watching {
         purpose: Purpose,
         is_elf: bool,
@@ -201,7 +201,7 @@ impl Link {
         self.send(Some(&session), Request::Attach { from: None }, Pending::Attaching);
     }
 
-    /// What a request for another session means if there is none: to begin with that.
+    /// Returns the start that a request for another session means if there is none: to begin with that.
     fn opening(&self, request: &Request) -> Option<Start> {
         self.spec.as_ref()?;
         match request {

@@ -19,16 +19,16 @@ pub(super) struct Pace {
     last: Option<Last>,
 }
 
-/// The last frame.
+/// The times of the last frame.
 #[derive(Clone, Copy, Debug)]
 struct Last {
     drawn: Instant,
-    /// When the next one takes its turn.
+    /// The time at which the next frame takes its turn.
     due: Instant,
 }
 
 impl Pace {
-    /// When the next frame may be drawn; `None` at once.
+    /// Returns the time at which the next frame may be drawn; `None` at once.
     pub(super) fn wait(&self, now: Instant, is_typed: bool) -> Option<Instant> {
         let Last { drawn, due } = self.last?;
         let due =

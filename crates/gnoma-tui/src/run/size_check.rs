@@ -6,15 +6,16 @@ use std::time::{Duration, Instant};
 
 use crate::frame::Size;
 
-/// How long an answer is waited for. A terminal that needs longer is not asked again until it has answered.
+/// The time to wait for an answer. A terminal that needs longer is not asked again until it has answered.
 const ANSWER_WAIT: Duration = Duration::from_millis(100);
 /// An older answer may be out of date: somebody else has had the terminal meanwhile.
 const MAX_ANSWER_AGE: Duration = Duration::from_millis(250);
 
-/// How long nothing is drawn after a new size: the next may be there already, as while a window is dragged.
+/// The time for which nothing is drawn after a new size: the next may be there already, as while a window is
+/// dragged.
 const SETTLES: Duration = Duration::from_millis(300);
 
-/// What the next frame needs.
+/// The step that the next frame needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SizeStep {
     /// Ask the terminal, and wait until this time.
@@ -25,18 +26,18 @@ pub(super) enum SizeStep {
     Draw(Option<Size>),
 }
 
-/// What has been asked and answered.
+/// The questions about the size that were asked and answered.
 #[derive(Debug, Default)]
 pub(super) struct SizeCheck {
     /// The terminal reports a new size late.
     is_needed: bool,
-    /// It has not answered in time.
+    /// `true` if the terminal has not answered in time.
     is_silent: bool,
     asked_until: Option<Instant>,
     answer: Option<(Size, Instant)>,
     /// The size that the last frame was drawn for, or the next one will be, once it has settled.
     settling: Option<(Size, Instant)>,
-    /// It answers with columns before rows, as tmux did up to 3.3.
+    /// `true` if the terminal answers with columns before rows, as tmux did up to 3.3.
     is_turned: bool,
 }
 

@@ -34,10 +34,10 @@ use crate::{
 const MAX_DRAINED: usize = 1_024;
 /// Inputs that effects may lead to before a frame is drawn.
 const MAX_CONSEQUENCES: usize = 256;
-/// How long nothing is drawn after another size that was told late: the next may be there already.
+/// The time for which nothing is drawn after another size that was told late: the next may be there already.
 const SIZE_SETTLES: Duration = Duration::from_millis(300);
 
-/// What ended a wait.
+/// The event that ended a wait.
 enum Woke {
     News(News),
     Link(Option<Input>),
@@ -53,22 +53,22 @@ pub struct Stage {
     jobs: JoinSet<Input>,
     /// The job that has the terminal.
     lent: Option<Id>,
-    /// What has happened and is not handed over yet.
+    /// The inputs that have arrived and are not handed over yet.
     inputs: VecDeque<Input>,
     ending: Option<Ending>,
-    /// What the terminal says about its background.
+    /// The shade that the terminal reports of its background.
     background: Shade,
-    /// What names the window.
+    /// The bytes that name the window.
     title: Vec<u8>,
     pace: Pace,
     size_check: SizeCheck,
-    /// Nothing is drawn before.
+    /// The time before which nothing is drawn.
     held_until: Option<Instant>,
-    /// Something may look different.
+    /// `true` if something may look different.
     is_stale: bool,
     /// Because of what a person did.
     is_typed: bool,
-    /// Something can come from the host still.
+    /// `true` if something can still come from the host.
     is_linked: bool,
 }
 

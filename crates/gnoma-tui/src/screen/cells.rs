@@ -11,13 +11,13 @@ const MAX_GAP: usize = 5;
 /// One grapheme on its place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CellPiece<'a> {
-    /// Its first column.
+    /// The first column of the grapheme.
     pub(super) column: usize,
     /// Columns it takes, at least one.
     pub(super) width: usize,
-    /// Its text.
+    /// The text of the grapheme.
     pub(super) text: &'a str,
-    /// What it is part of.
+    /// The span that the grapheme is part of.
     pub(super) span: &'a Span,
 }
 
@@ -115,7 +115,7 @@ pub(super) fn cost_of_change(old: &Line, new: &Line) -> usize {
 /// Bytes for a change of colour and what it needs to end.
 const SPAN_BYTES: usize = 8;
 
-/// How many bytes two texts have in common, and whether these are all.
+/// Returns the number of bytes that two texts share at their start, and whether these are all.
 fn common_start(old: &str, new: &str) -> (usize, bool) {
     let bytes = old.bytes().zip(new.bytes()).take_while(|(old, new)| old == new).count();
     (bytes, bytes == old.len() && bytes == new.len())

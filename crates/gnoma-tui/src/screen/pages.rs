@@ -12,7 +12,7 @@ use crate::{
 /// Older lines than this are forgotten.
 const MAX_KEPT_LINES: usize = 20_000;
 
-/// Finished lines.
+/// The finished lines of the conversation.
 #[derive(Debug, Default)]
 pub(super) struct Pages {
     lines: VecDeque<Line>,

@@ -10,7 +10,7 @@ const MOVE_BYTES: usize = 8;
 /// Bytes it takes to get to a row and back to plain attributes.
 const VISIT_BYTES: usize = 6;
 
-/// What happens to a row of the screen.
+/// The step that turns an old row of the screen into a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RowStep {
     /// The next old row is the next new row.

@@ -95,7 +95,7 @@ impl Region {
         self.spot = CursorSpot { row: 0, column: Some(0) };
     }
 
-    /// How many rows the cursor is below the first when the terminal has folded all of them.
+    /// Returns the number of rows by which the cursor is below the first when the terminal has folded all of them.
     fn folded_row(&self, width: usize) -> usize {
         let above: usize =
             self.rows.iter().take(self.spot.row).map(|row| fold(row, usize::MAX, width) + 1).sum();

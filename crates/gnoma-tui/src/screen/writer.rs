@@ -11,16 +11,16 @@ use crate::{
 /// More rows down than this are crossed in one sequence instead of line feeds.
 const MAX_LINE_FEEDS: usize = 3;
 
-/// Where the terminal's cursor is.
+/// The position of the terminal's cursor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct CursorSpot {
     /// Rows below the top of what is painted.
     pub(super) row: usize,
-    /// Its column; `None` where terminals differ: at first, and after the last column.
+    /// The column of the cursor; `None` where terminals differ: at first, and after the last column.
     pub(super) column: Option<usize>,
 }
 
-/// Writes a frame.
+/// A writer for the rows of a frame.
 pub(super) struct RowWriter<'a> {
     out: &'a mut Vec<u8>,
     pen: Pen<'a>,
@@ -38,7 +38,7 @@ impl<'a> RowWriter<'a> {
         Self { out, pen: Pen::new(theme), width, spot }
     }
 
-    /// Where the cursor has come to.
+    /// Returns the position that the cursor has come to.
     pub(super) fn spot(&self) -> CursorSpot {
         self.spot
     }

@@ -10,20 +10,20 @@ use super::offers::name_of;
 /// A provider that is being described.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ProviderDraft {
-    /// Its name; without one, it is named after its address.
+    /// The name of the provider; without one, it is named after its address.
     pub provider: Option<String>,
-    /// Its address, if it was entered or has to be.
+    /// The address of the provider, if it was entered or has to be.
     pub address: Option<String>,
-    /// Its key, once it was entered.
+    /// The key of the provider, once it was entered.
     pub key: Option<Secret<String>>,
-    /// It may do without a key.
+    /// `true` if the provider may do without a key.
     pub key_is_optional: bool,
-    /// Its model, if it lists none.
+    /// The model of the provider, if it lists none.
     pub model: Option<String>,
 }
 
 impl ProviderDraft {
-    /// What was tried, to be corrected.
+    /// Returns a draft of the connection that was tried, to be corrected.
     pub(super) fn of(connection: &Connection) -> Self {
         let provider = Some(connection.provider.clone());
         let secret = |key: &TypedKey| Some(Secret::new(key.0.clone()));
@@ -37,7 +37,7 @@ impl ProviderDraft {
         Self { provider, key, key_is_optional: address.is_some(), address, model }
     }
 
-    /// What is to be tried; a server without a name gets one that none of `taken` has.
+    /// Returns the connection to try; a server without a name gets one that none of `taken` has.
     pub(super) fn connection(self, taken: &[String]) -> Connection {
         let Self { provider, address, key, model, .. } = self;
         let of_address = || name_of(address.as_deref().unwrap_or_default(), taken);

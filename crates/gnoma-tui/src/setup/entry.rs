@@ -11,7 +11,7 @@ use crate::{
 
 /// Bytes of an entry.
 const MAX_BYTES: usize = 4_096;
-/// What is shown of a key: that there is one, not how long it is.
+/// The dots that are shown for a key: that there is one, not how long it is.
 const DOTS: &str = "••••••••";
 
 /// A line of text with a cursor. Debugging output does not show the text.

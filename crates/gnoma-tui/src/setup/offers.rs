@@ -9,9 +9,9 @@ use crate::picker::Row;
 pub(super) struct LocalServer {
     /// The provider to use it as.
     pub provider: &'static str,
-    /// Its default address.
+    /// The default address of the server.
     pub address: &'static str,
-    /// What to do, a line each.
+    /// The instructions, a line each.
     pub steps: &'static [&'static str],
 }
 
@@ -38,12 +38,12 @@ pub(super) const LOCAL_SERVERS: [LocalServer; 2] = [
 
 /// The provider that has no address of its own.
 pub(super) const WITHOUT_ADDRESS: &str = "azure";
-/// What its address looks like.
+/// The form of the address of that provider.
 pub(super) const AZURE_ADDRESS: &str = "https://NAME.openai.azure.com/openai/v1";
-/// What the address of another server looks like.
+/// The form of the address of another server.
 pub(super) const SERVER_ADDRESS: &str = "http://localhost:8000/v1";
 
-/// What can be chosen at the beginning.
+/// A choice at the beginning of the guided start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
     Ready(Connection),
@@ -65,7 +65,7 @@ pub(super) enum Choice {
     Local(LocalServer),
     /// The address of a server is to be entered, and a key where it wants one.
     Other,
-    /// How a key is entered where what is typed here would be seen.
+    /// An explanation of how a key is entered where what is typed here would be seen.
     Elsewhere,
     Demo,
     /// A provider is to be removed.
@@ -77,7 +77,7 @@ pub(super) fn is_keyless(provider: &str) -> bool {
     LOCAL_SERVERS.iter().any(|local| local.provider == provider)
 }
 
-/// What to offer where providers are set up already: `existing` are those, each with its address.
+/// Returns the offers where providers are set up already: `existing` are those, each with its address.
 pub(super) fn offers_again(
     found: &FoundProviders,
     existing: &[(String, String)],
@@ -120,7 +120,7 @@ pub(super) fn offers_again(
     offers
 }
 
-/// What to offer. Where `keys_are_seen`, no key can be entered.
+/// Returns the offers of the first start. Where `keys_are_seen`, no key can be entered.
 pub(super) fn offers(found: &FoundProviders, keys_are_seen: bool) -> Vec<(Row, Choice)> {
     let mut offers = Vec::new();
     for key in &found.keys {
@@ -228,7 +228,7 @@ fn host(address: &str) -> &str {
     }
 }
 
-/// Whether a host is this machine or one beside it, where servers rarely have certificates.
+/// Reports whether a host is this machine or one beside it, where servers rarely have certificates.
 fn is_near(host: &str) -> bool {
     let has_no_domain = !host.contains('.');
     has_no_domain || host.parse::<std::net::IpAddr>().is_ok() || host.ends_with(".local")

@@ -8,14 +8,14 @@ use super::{
     offers::{self, AZURE_ADDRESS, LocalServer, SERVER_ADDRESS},
 };
 
-/// How a correction is asked for.
+/// The key that asks for a correction of the address.
 pub(super) const ADDRESS_KEY: char = 'a';
 const KEY_KEY: char = 'k';
 pub(super) const PLAIN_KEY: char = 'h';
 pub(super) const MODEL_KEY: char = 'm';
 /// Parts of the errors of servers that work and list no models, so that one has to be named.
 const NO_MODELS: [&str; 2] = ["lists no models", "has no list of models"];
-/// Where lines are written instead of keys, this one goes back.
+/// The line that goes back where lines are written instead of keys.
 pub(super) const BACK_LINE: &str = "q";
 
 /// A step of the guided start.
@@ -25,7 +25,7 @@ pub(super) enum Stage {
     Address {
         draft: ProviderDraft,
         entry: InputLine,
-        /// What is wrong with what was entered before.
+        /// The fault of what was entered before.
         trouble: &'static str,
     },
     Key {
@@ -40,17 +40,17 @@ pub(super) enum Stage {
     /// Instructions for starting a server are shown.
     Starting(LocalServer),
     Trying(Connection),
-    /// It does not work.
+    /// The connection does not work.
     Failed {
         connection: Connection,
         why: String,
     },
-    /// It works, and waits to be stored.
+    /// The connection works, and waits to be stored.
     Works {
         connection: Connection,
         answer: String,
     },
-    /// It works and could not be stored.
+    /// The connection works and could not be stored.
     Unkept {
         connection: Connection,
         why: String,
@@ -58,7 +58,7 @@ pub(super) enum Stage {
 }
 
 impl Stage {
-    /// What can be corrected now, and by which key.
+    /// Returns the corrections that can be made now, each with its key.
     pub(super) fn corrections(&self, by_line: bool) -> Vec<(char, &'static str)> {
         let mut corrections = Vec::new();
         match self {
@@ -88,7 +88,7 @@ impl Stage {
         corrections
     }
 
-    /// What is entered.
+    /// Returns the title of what is entered.
     pub(super) fn title(&self) -> String {
         match self {
             Self::Address { draft, .. } => match &draft.provider {
@@ -104,7 +104,7 @@ impl Stage {
         }
     }
 
-    /// What can be done now.
+    /// Describes what can be done now.
     pub(super) fn hint(&self, by_line: bool) -> String {
         match self {
             Self::Choosing => String::new(),

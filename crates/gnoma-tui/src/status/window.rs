@@ -11,7 +11,8 @@ const BAR_COLUMNS: u64 = 50;
 /// A part of the window: its name, its mark in the bar, and the tokens.
 type WindowPart = (&'static str, &'static str, Ink, u64);
 
-/// What fills the window, as a `bar` where one is seen, and what of it was in the provider's cache.
+/// Returns lines with what fills the window, as a `bar` where one is seen, and what of it was in the provider's
+/// cache.
 #[must_use]
 pub fn window(facts: &Facts, counts: &Counts, used: WindowUse, bar: bool) -> Vec<Line> {
     let parts = parts(counts, used);

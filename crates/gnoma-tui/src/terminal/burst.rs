@@ -19,7 +19,7 @@ pub(super) fn join_lines(heard: &mut Vec<Heard>) {
     heard.extend(enter);
 }
 
-/// Whether a text has a line that ends before more text, and is no command.
+/// Reports whether a text has a line that ends before more text, and is no command.
 fn is_lines(text: &str) -> bool {
     let Some((first, rest)) = text.split_once('\n') else { return false };
     let mut letters = first.chars();

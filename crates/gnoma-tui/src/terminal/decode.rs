@@ -22,10 +22,10 @@ const PASTE_END: &[u8] = b"\x1b[201~";
 const ESCAPE: u8 = 0x1b;
 const BELL: u8 = 0x07;
 
-/// Something that came from the terminal.
+/// An event that came from the terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// A key.
+    /// A key that was pressed.
     Key(Key),
     /// A paste, with line breaks as `\n`.
     Paste(String),
@@ -35,22 +35,22 @@ pub enum Heard {
     Wheel(isize),
     /// The window gained the focus, or lost it.
     Focus(bool),
-    /// The background's shade.
+    /// The shade of the background.
     Shade(Shade),
     /// Synchronized output is understood.
     Synchronized,
-    /// How large it is.
+    /// The size of the terminal.
     Size(Size),
     /// All questions have been answered that will be.
     Answered,
-    /// Nothing more will come.
+    /// The end, after which nothing more comes.
     End,
 }
 
 /// Makes sense of bytes, a few at a time.
 #[derive(Debug, Default)]
 pub struct Decoder {
-    /// What could not be understood yet.
+    /// The bytes that could not be understood yet.
     rest: Vec<u8>,
     paste: Option<Paste>,
     /// Line feeds are Enter: the terminal reads whole lines.
@@ -66,7 +66,7 @@ struct Paste {
     length: u64,
 }
 
-/// What the start of some bytes is.
+/// The meaning of the start of some bytes.
 enum Parsed {
     /// So many bytes that mean this, or nothing.
     Whole(usize, Option<Heard>),
@@ -90,7 +90,7 @@ impl Decoder {
         Self { has_wheel: true, ..self }
     }
 
-    /// Whether the terminal reads whole lines.
+    /// Reports whether the terminal reads whole lines.
     pub(super) fn is_by_line(&self) -> bool {
         self.by_line
     }
@@ -132,13 +132,13 @@ impl Decoder {
         self.rest = rest;
     }
 
-    /// Whether the rest may be a key by itself: it is one if nothing follows within moments.
+    /// Reports whether the rest may be a key by itself: it is one if nothing follows within moments.
     #[must_use]
     pub fn is_in_doubt(&self) -> bool {
         self.paste.is_none() && self.rest.first() == Some(&ESCAPE) && self.rest.len() <= 2
     }
 
-    /// Nothing has followed: what is left is a key.
+    /// Takes the rest as a key, because nothing has followed.
     pub fn settle(&mut self, heard: &mut Vec<Heard>) {
         if !self.is_in_doubt() {
             return;
@@ -179,7 +179,7 @@ impl Decoder {
 }
 
 impl Paste {
-    /// How many of the bytes are taken, and whether the paste ends with them.
+    /// Takes bytes into the paste. Returns how many were taken, and whether the paste ends with them.
     fn take(&mut self, bytes: &[u8]) -> (usize, bool) {
         let mut from = 0;
         while let Some(place) = bytes.iter().skip(from).position(|byte| *byte == ESCAPE) {
@@ -234,7 +234,7 @@ fn turned(heard: &[Heard]) -> Option<isize> {
     }
 }
 
-/// What the bytes begin with.
+/// Parses what the bytes begin with.
 fn first(bytes: &[u8]) -> Parsed {
     match bytes {
         [ESCAPE] | [ESCAPE, ESCAPE] => Parsed::Part,
@@ -299,7 +299,7 @@ fn character(bytes: &[u8]) -> Parsed {
     }
 }
 
-/// What follows `ESC [`.
+/// Parses the bytes that follow `ESC [`.
 fn control_sequence(rest: &[u8]) -> Parsed {
     const START: usize = 2;
     // The Linux console's function keys.

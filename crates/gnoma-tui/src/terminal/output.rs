@@ -21,11 +21,11 @@ use tokio::time::sleep_until;
 
 /// More than this does not wait: only frames matter, and there is never more than one.
 const MAX_WAITING_BYTES: usize = 64 << 20;
-/// How long the program stops for a terminal that is only a little slower than it.
+/// The time that the program stops for a terminal that is only a little slower than it.
 const PATIENCE: Duration = Duration::from_millis(15);
-/// How soon a terminal that took something is tried again.
+/// The time after which a terminal that took something is tried again.
 const FIRST_RETRY: Duration = Duration::from_millis(5);
-/// How often one that takes nothing is tried.
+/// The interval at which a terminal that takes nothing is tried.
 const LAST_RETRY: Duration = Duration::from_millis(320);
 
 /// Writes to the terminal, and holds what it does not take yet.
@@ -37,7 +37,7 @@ pub(super) struct Output {
     waiting: Vec<u8>,
     retry_at: Instant,
     retry_after: Duration,
-    /// What went wrong while nobody wrote.
+    /// The error that occurred outside of any call to write.
     failure: Option<io::Error>,
 }
 
@@ -58,7 +58,7 @@ impl Output {
         &self.file
     }
 
-    /// Whether something waits.
+    /// Reports whether bytes wait to be written.
     pub(super) fn is_clogged(&self) -> bool {
         !self.waiting.is_empty()
     }
@@ -121,7 +121,7 @@ impl Output {
         Ok(())
     }
 
-    /// How much was taken.
+    /// Writes bytes and returns the number that was taken.
     fn push(&self, bytes: &[u8]) -> io::Result<usize> {
         let mut end = None;
         let mut taken = 0;

@@ -22,12 +22,12 @@ use super::{
 const MAX_WAITING: usize = 1_024;
 /// Bytes of one read.
 const READ_BYTES: usize = 16 << 10;
-/// How long an escape may be the beginning of something.
+/// The time for which an escape may be the beginning of something.
 const ESCAPE_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 25_000_000 };
 
-/// What Enter sends.
+/// The byte that Enter sends.
 const ENTER: u8 = b'\r';
-/// How long a paste may take to go on behind the end of a line.
+/// The time that a paste may take to go on behind the end of a line.
 const BURST_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
 
 /// Reads as long as it lives.
@@ -71,7 +71,7 @@ impl Drop for Reader {
     }
 }
 
-/// What the thread owns.
+/// The data that the reading thread owns.
 struct InputSource {
     terminal: OwnedFd,
     stopped: OwnedFd,

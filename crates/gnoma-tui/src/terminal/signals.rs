@@ -12,7 +12,7 @@ pub enum Signal {
     Resize,
     /// The program should stop until it is continued.
     Stop,
-    /// The program continues.
+    /// The program continues after a stop.
     GoOn,
     /// Control+C on a terminal that makes a signal of it, or somebody else's effect that the program ends.
     Interrupt,

@@ -8,7 +8,7 @@ pub const MAX_COPIED_BYTES: usize = 74_994;
 /// Longer titles and notifications are cut.
 const MAX_SHORT_CHARS: usize = 200;
 
-/// How a terminal can call for attention.
+/// The way in which a terminal can call for attention.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Notifier {
     /// By its bell, which all have.

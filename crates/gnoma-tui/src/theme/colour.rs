@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, de::Error};
 /// A colour as it is sent to a terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Colour {
-    /// The terminal's own.
+    /// The terminal's own colour.
     #[default]
     Own,
     /// One of the sixteen that the terminal chooses.
@@ -20,9 +20,9 @@ pub enum Colour {
 const ANSI: [&str; 8] = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
 /// The steps of the colour cube in the palette of 256.
 const STEPS: [u8; 6] = [0, 95, 135, 175, 215, 255];
-/// Where the cube begins.
+/// The number at which the cube begins.
 const CUBE: u8 = 16;
-/// Where the greys begin: 24 of them, from 8 in steps of 10.
+/// The number at which the greys begin: 24 of them, from 8 in steps of 10.
 const GREYS: u8 = 232;
 
 impl Colour {
@@ -77,7 +77,7 @@ fn distance(one: [u8; 3], other: [u8; 3]) -> u32 {
     one.iter().zip(other).map(|(a, b)| u32::from(a.abs_diff(b)).pow(2)).sum()
 }
 
-/// How bright a colour is, from 0 to 1, as WCAG 2 defines relative luminance.
+/// Returns the brightness of a colour, from 0 to 1, as WCAG 2 defines relative luminance.
 pub(super) fn luminance(red: u8, green: u8, blue: u8) -> f32 {
     let [red, green, blue] = [red, green, blue].map(|part| {
         let part = f32::from(part) / 255.0;

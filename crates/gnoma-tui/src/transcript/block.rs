@@ -12,10 +12,10 @@ use crate::{
 const MAX_PERSON_LINES: usize = 200;
 /// Before the first line of what a person said.
 const PERSON_MARK: &str = "› ";
-/// Before the others.
+/// The indentation before the other lines of what a person said.
 const PERSON_INDENT: &str = "  ";
 
-/// What errors, their remedies and notices begin with.
+/// The words with which errors, their remedies and notices begin.
 const MARKS: [&str; 4] = ["error: ", "hint: ", "warning: ", "note: "];
 
 /// A part of the conversation.
@@ -26,7 +26,7 @@ pub(super) enum Block {
         stream: markdown::Stream,
         ended: bool,
         started: bool,
-        /// It counts no more.
+        /// `true` if the answer counts no more.
         retracted: bool,
     },
     Thinking(Thinking),
@@ -62,7 +62,7 @@ impl Block {
         }
     }
 
-    /// It does not change any more.
+    /// Reports whether the block does not change any more.
     pub(super) fn is_over(&self) -> bool {
         match self {
             Self::Answer { ended, .. } => *ended,

@@ -66,7 +66,7 @@ enum CallState {
     Ended(Ended),
 }
 
-/// How a call ended.
+/// The end of a call.
 #[derive(Debug)]
 pub(super) struct Ended {
     failed: bool,
@@ -76,7 +76,7 @@ pub(super) struct Ended {
     images: Vec<String>,
     diff: Option<String>,
     duration_ms: Option<u64>,
-    /// What it changed on trial and was not kept.
+    /// The changes that the call made on trial and that were not saved.
     unkept: Option<String>,
 }
 
@@ -98,7 +98,7 @@ impl Ended {
         }
     }
 
-    /// Nothing was heard of it.
+    /// Returns the end of a call of which nothing was heard.
     pub(super) fn interrupted() -> Self {
         Self {
             failed: true,
@@ -180,12 +180,12 @@ impl Call {
         matches!(self.state, CallState::Running { .. })
     }
 
-    /// What it does, in words.
+    /// Describes the call in words.
     pub(super) fn title(&self) -> String {
         format!("{} {}", tool_label(&self.name), self.argument).trim_end().to_owned()
     }
 
-    /// What is not shown of it.
+    /// Returns the part of the call that is not shown.
     pub(super) fn folded(&self) -> Option<Folded> {
         let CallState::Ended(ended) = &self.state else { return None };
         let body = match &ended.diff {
@@ -317,7 +317,7 @@ impl Ended {
         lines
     }
 
-    /// What the tool's calls show instead of their result.
+    /// Returns the lines that the tool's calls show instead of their result.
     fn own_lines(
         &self,
         width: usize,
@@ -331,7 +331,7 @@ impl Ended {
         shows.lines(&self.text, width, options.accessible)
     }
 
-    /// What it printed or why it failed: the first lines and the last ones.
+    /// Returns the first and last lines of what the call printed or why it failed.
     fn excerpt(&self, width: usize) -> Vec<Line> {
         let text = clean::output(&self.text);
         let said: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
@@ -369,7 +369,7 @@ struct Telling {
 }
 
 impl Telling {
-    /// What is done, and behind it where.
+    /// Returns words for what is done, and behind them where.
     fn words(self) -> Vec<String> {
         let Self { command, pattern, query, url, path, file_path, id } = self;
         let sought =

@@ -16,7 +16,7 @@ const MAX_BYTES: usize = 1_048_576;
 pub(super) const MAX_LINES: usize = 2_000;
 const INDENT: &str = "  ";
 
-/// A folded thing.
+/// An output that is shown folded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Folded {
     pub(super) title: String,
@@ -85,12 +85,12 @@ impl FoldedOutputs {
         }
     }
 
-    /// All of them.
+    /// Returns all folded outputs, the newest first.
     pub(super) fn newest_first(&self) -> Vec<Folded> {
         self.things.iter().rev().cloned().collect()
     }
 
-    /// The newest.
+    /// Removes and returns the newest output.
     pub(super) fn take(&mut self) -> Option<Folded> {
         let newest = self.things.pop_back()?;
         self.bytes -= newest.body.len();

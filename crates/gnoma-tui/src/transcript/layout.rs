@@ -23,7 +23,7 @@ pub(super) fn hanging(mark: &str, text: &str, style: Style, columns: usize) -> V
     lines
 }
 
-/// How many lines are left out.
+/// Returns the line that tells the number of lines left out.
 pub(super) fn more(lines: usize, columns: usize) -> Line {
     let noun = if lines == 1 { "line" } else { "lines" };
     let text = cut(&format!("  … {lines} more {noun}"), columns);

@@ -1,6 +1,6 @@
 //! How the conversation is shown.
 
-/// How much of the conversation is shown, and for whom.
+/// The options that decide how much of the conversation is shown, and for whom.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TranscriptOptions {
     /// For screen readers and terminals that cannot redraw: words instead of marks, nothing is shown

@@ -10,7 +10,7 @@ use crate::{
     text::{Ink, Style},
 };
 
-/// What there is to say at the end of a turn that took so long; nothing after a plain answer.
+/// Describes the end of a turn that took so long; empty after a plain answer.
 pub(super) fn words(
     outcome: &Outcome,
     rounds: u32,

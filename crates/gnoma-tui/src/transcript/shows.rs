@@ -25,10 +25,10 @@ const ELF_TOOL: &str = "elf.spawn";
 const MAX_ELFS: usize = 10;
 const INDENT: &str = "  ";
 
-/// What is shown of a call's result.
+/// The part of a call's result that is shown.
 #[derive(Debug)]
 pub(super) enum Shows {
-    /// Nothing, unless it fails or changes a file.
+    /// No part of it, unless the call fails or changes a file.
     Nothing,
     /// The number of lines that were read.
     Count,
@@ -36,7 +36,7 @@ pub(super) enum Shows {
     Output,
     /// The steps of the plan.
     Plan(Vec<PlanStep>),
-    /// How each elf ended; while they work, what each did last, by name.
+    /// The end of each elf; while they work, the last action of each, by name.
     Elfs(Vec<(String, String)>),
 }
 
@@ -72,7 +72,7 @@ impl Shows {
         true
     }
 
-    /// What each elf does.
+    /// Returns the current action of each elf.
     pub(super) fn live(&self) -> impl Iterator<Item = &str> {
         let elfs = match self {
             Self::Elfs(elfs) => elfs.as_slice(),
@@ -81,7 +81,7 @@ impl Shows {
         elfs.iter().map(|(_, last)| last.as_str())
     }
 
-    /// What the result amounts to, in a word or two.
+    /// Sums up the result in a word or two.
     pub(super) fn fact(&self, text: &str) -> Option<String> {
         match self {
             Self::Plan(steps) => Some(crate::plan::progress(steps)),
@@ -100,7 +100,7 @@ impl Shows {
         }
     }
 
-    /// What takes the place of the result `text`, where something does.
+    /// Returns the lines that take the place of the result `text`, where there are any.
     pub(super) fn lines(&self, text: &str, width: usize, is_spoken: bool) -> Option<Vec<Line>> {
         match self {
             Self::Nothing | Self::Count | Self::Output => None,
@@ -118,7 +118,7 @@ impl Shows {
     }
 }
 
-/// What the elfs of a call are to do, in one line.
+/// Describes in one line what the elfs of a call are to do.
 pub(super) fn tasks(call: &ToolCall) -> Option<String> {
     if call.name != ELF_TOOL {
         return None;
@@ -132,7 +132,7 @@ pub(super) fn tasks(call: &ToolCall) -> Option<String> {
     Some(tasks.iter().filter_map(text).collect::<Vec<_>>().join("; "))
 }
 
-/// How each elf ended, of what its parent is told.
+/// Returns the line about the end of each elf, from what its parent is told.
 fn ends(text: &str) -> Vec<String> {
     // What the elfs themselves say comes after that.
     let told = text.lines().take_while(|line| !line.starts_with('<'));

@@ -9,10 +9,10 @@ use clap::{
 
 use super::Args;
 
-/// How the last line of clap's errors begins.
+/// The beginning of the last line of clap's errors.
 const LAST_LINE: &str = "For more information";
 
-/// How the options are spelt elsewhere, and what to do here.
+/// Option names that other assistants use, each with advice on what to do in gnoma instead.
 const OPTIONS: &[(&[&str], &str)] = &[
     (
         &[
@@ -143,8 +143,8 @@ const OPTIONS: &[(&[&str], &str)] = &[
 /// Options that people expect to take a key.
 const KEY_OPTIONS: [&str; 5] = ["--key", "--api-key", "--apikey", "--token", "--secret"];
 
-/// What is wrong with a command line that has an option of another assistant, and what to write.
-/// It is about prompts, and would be wrong with a command.
+/// Returns what is wrong with a command line that has an option of another assistant, and what to write instead.
+/// The advice is about prompts, so it does not apply to commands.
 pub(crate) fn foreign(error: &clap::Error, line: &[OsString]) -> Option<String> {
     if error.kind() != ErrorKind::UnknownArgument || command_of(error).is_some() {
         return None;
@@ -162,7 +162,7 @@ pub(crate) fn foreign(error: &clap::Error, line: &[OsString]) -> Option<String> 
     Some(format!("there is no option `{option}`: {instead}"))
 }
 
-/// What is wrong with an unknown option of a command, and where its options are listed.
+/// Returns what is wrong with an unknown option of a command, and where the command's options are listed.
 pub(crate) fn unknown(error: &clap::Error) -> Option<String> {
     if error.kind() != ErrorKind::UnknownArgument {
         return None;

@@ -6,7 +6,8 @@ use clap::{Arg, CommandFactory as _, builder::PossibleValue, error::ErrorKind};
 
 use super::{Args, foreign::command_of, mistaken::shown};
 
-/// What to write where a required argument is missing: the choices, if it is one of a few words.
+/// Returns advice on what to write where a required argument is missing. The advice lists the choices if the
+/// argument is one of a few words.
 pub(crate) fn missing(error: &clap::Error, line: &[OsString]) -> Option<String> {
     if error.kind() != ErrorKind::MissingRequiredArgument {
         return None;

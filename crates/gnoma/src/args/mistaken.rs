@@ -173,8 +173,8 @@ const SLASHED: &[&str] = &[
     "task",
 ];
 
-/// What to do instead, in sentences, where the words of a prompt were probably meant as a command.
-/// `line` is the whole command line, `cwd` the folder that paths start from.
+/// Returns advice, in sentences, if the words of a prompt were probably meant as a command. `line` is the whole
+/// command line, `cwd` the folder that paths start from.
 pub(crate) fn advice(args: &TurnArgs, line: &[String], cwd: &Path) -> Option<String> {
     if is_said_to_be_a_prompt(args, line) {
         return None;
@@ -197,8 +197,8 @@ pub(crate) fn advice(args: &TurnArgs, line: &[String], cwd: &Path) -> Option<Str
     Some(format!("{why}\n{}", prompt_advice(&args.words)))
 }
 
-/// What to do instead, where the words begin with a command of the conversation that does not exist; `own` are the
-/// commands that the project and the person have.
+/// Returns advice if the words begin with a command of the conversation that does not exist. `own` are the commands
+/// that the project and the person have.
 pub(crate) fn unknown_slash(args: &TurnArgs, line: &[String], own: &[String]) -> Option<String> {
     let text = args.words.join(" ");
     let (name, _) = named_command(&text)?;
@@ -222,13 +222,13 @@ pub(crate) fn unknown_slash(args: &TurnArgs, line: &[String], own: &[String]) ->
     Some(format!("there is no command `/{name}`{near}\n{}", prompt_advice(&args.words)))
 }
 
-/// Whether the line says by itself that its words are a prompt.
+/// True if the line itself marks its words as a prompt.
 fn is_said_to_be_a_prompt(args: &TurnArgs, line: &[String]) -> bool {
     let is_said = args.print || args.newest || args.resume.is_some();
     is_said || line.iter().any(|word| word == "--")
 }
 
-/// How to send words as a prompt that read as a command.
+/// Returns advice on how to send words as a prompt that look like a command.
 pub(super) fn prompt_advice(words: &[String]) -> String {
     format!("To send it to a model as a prompt: `gnoma -- {}`", shown(words))
 }
@@ -309,7 +309,7 @@ fn continued(command: &Command, word: &str, more: &[String]) -> Option<String> {
     (is_choice || more.is_empty() && (is_path || is_id)).then(|| word.to_owned())
 }
 
-/// What to do instead of a command that other programs have, if the words are one.
+/// Returns advice if the words are a command that other programs have.
 pub(super) fn reserved(first: &str, rest: &[String]) -> Option<String> {
     let word = first.to_lowercase();
     let (_, instead) = RESERVED.iter().find(|(words, _)| words.contains(&word.as_str()))?;
@@ -320,7 +320,7 @@ pub(super) fn reserved(first: &str, rest: &[String]) -> Option<String> {
     is_command.then(|| format!("there is no command `{first}`. {instead}"))
 }
 
-/// Whether a word after a reserved one makes a command of both, and not the beginning of a sentence.
+/// True if the word after a reserved one forms a command with it, instead of continuing a sentence.
 fn follows(first: &str, second: &str, more: &[String]) -> bool {
     let is_last = more.is_empty();
     let second = second.to_lowercase();

@@ -16,7 +16,7 @@ use super::{
 /// Other programs' commands that answer one prompt.
 pub(super) const EXEC: &str = "exec";
 pub(super) const RUN: &str = "run";
-/// What `gnoma help exec` prints.
+/// The text that `gnoma help exec` prints.
 const EXEC_HELP: &str = "\
 Answer one prompt and exit, as `gnoma --print` does
 
@@ -44,7 +44,7 @@ const INSTEAD: [(&str, &[&str], &str); 2] = [
 pub(crate) enum LineAnswer {
     /// Help that was asked for.
     Help(&'static str),
-    /// What is wrong with the line, and what to write.
+    /// The mistake in the line, and advice on what to write instead.
     Mistake(String),
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn answer_line(line: &[OsString]) -> Option<LineAnswer> {
 }
 
 impl SplitLine<'_> {
-    /// Whether the line says that its words are a prompt.
+    /// True if the line says that its words are a prompt.
     fn prints_only(&self) -> bool {
         self.options.iter().any(|option| option == "-p" || option == "--print")
     }
@@ -78,8 +78,9 @@ impl SplitLine<'_> {
         words.map(|word| word.to_string_lossy().into_owned()).collect()
     }
 
-    /// What is wrong with the word after a command that has subcommands, if it is none of these and the line reads as
-    /// a command: it is a verb of command lines, or nearly one of the subcommands.
+    /// Returns what is wrong with the word after a command that has subcommands. The word is a mistake if it is
+    /// none of these and the line reads as a command: it is a verb of command lines, or nearly one of the
+    /// subcommands.
     pub(super) fn mistyped_subcommand(&self, command: &Command) -> Option<String> {
         let (next, more) = self.rest.split_first()?;
         let (name, next) = (command.get_name(), next.to_str()?);
@@ -135,8 +136,8 @@ impl SplitLine<'_> {
         command.find_subcommand(meant).filter(|_| is_command)
     }
 
-    /// What is wrong with `help` and a word behind it that is nearly a command. Other words are what help is wanted
-    /// with.
+    /// Returns what is wrong with `help` followed by a word that is nearly a command. Any other words are taken as
+    /// the subject that help is wanted with.
     fn mistyped_help(&self, root: &Command) -> Option<String> {
         let words: Vec<&str> = self.rest.iter().filter_map(|word| word.to_str()).collect();
         if !verbs::are_arguments(words.iter().copied())

@@ -44,7 +44,7 @@ pub(crate) fn rewrite_line(line: &[OsString]) -> Option<Vec<OsString>> {
     Some(prompt.unwrap_or(line))
 }
 
-/// How to send the words of a refused line as a prompt; `None` if they cannot be one.
+/// Returns advice on how to send the words of a refused line as a prompt; `None` if they cannot be one.
 pub(crate) fn prompt_hint(line: &[OsString]) -> Option<String> {
     let root = Args::command();
     let split = SplitLine::read(line, &root)?;
@@ -141,7 +141,7 @@ impl SplitLine<'_> {
         Some(program.chain(options).chain([SEPARATOR.into()]).chain(words).collect())
     }
 
-    /// Whether the words after a command are the rest of a sentence.
+    /// True if the words after a command are the rest of a sentence.
     fn is_sentence(&self, command: &Command, root: &Command) -> bool {
         let words: Vec<&str> = self.rest.iter().filter_map(|word| word.to_str()).collect();
         let Some((next, more)) = words.split_first() else { return false };
@@ -174,7 +174,7 @@ impl SplitLine<'_> {
     }
 }
 
-/// Whether a word is the name of a command, or that name with a slip in it.
+/// True if a word is the name of a command, or that name with a slip in it.
 fn is_nearly_a_command(word: &str, root: &Command) -> bool {
     root.get_subcommands().any(|command| is_slip_of(word, command.get_name()))
 }

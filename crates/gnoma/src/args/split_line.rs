@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::{Arg, ArgAction, Command};
 
-/// What follows it are words.
+/// The separator after which all arguments are words of the prompt.
 pub(super) const SEPARATOR: &str = "--";
 
 /// A command line, taken apart at its first word.
@@ -13,7 +13,7 @@ pub(super) struct SplitLine<'a> {
     /// The options before the first word, with their values.
     pub(super) options: &'a [OsString],
     pub(super) first: &'a OsString,
-    /// Everything after it.
+    /// All arguments after the first word.
     pub(super) rest: &'a [OsString],
 }
 
@@ -68,7 +68,8 @@ pub(super) fn is_option(word: &OsString) -> bool {
     word.len() > 1 && word.as_encoded_bytes().starts_with(b"-")
 }
 
-/// How many words after an option are its value; `None` if gnoma has no such option without a command.
+/// Returns the number of words after an option that are its value; `None` if gnoma has no such option without a
+/// command.
 pub(super) fn values_after(
     option: &OsString,
     next: Option<&OsString>,

@@ -67,26 +67,26 @@ const SENTENCE_WORDS: [&str; 72] = [
     "was", "we", "what", "when", "where", "which", "why", "with", "works", "wrong", "you",
 ];
 
-/// Whether a word is a verb of command lines.
+/// True if a word is a verb of command lines.
 pub(super) fn is_verb(word: &str) -> bool {
     let word = word.to_lowercase();
     SYNONYMS.iter().any(|verbs| verbs.contains(&word.as_str()))
 }
 
-/// Whether a word alone behind the name of a command or of a thing means a command: `doctor check` does, `web search`
-/// does not.
+/// True if a word that stands alone behind the name of a command or of a thing means a command: `doctor check`
+/// does, `web search` does not.
 pub(super) fn is_lone_word(word: &str) -> bool {
     LONE_WORDS.contains(&word.to_lowercase().as_str())
 }
 
-/// Whether words have the form of arguments, as `2026`, `a.txt` and `tui.vim` have it. A plain word has not: what
+/// True if words have the form of arguments, as `2026`, `a.txt` and `tui.vim` have it. A plain word has not: what
 /// stands behind `config remove` in `config remove dead code` continues a sentence.
 pub(super) fn look_like_arguments<'a>(words: impl IntoIterator<Item = &'a str>) -> bool {
     let marks = |c: char| c.is_ascii_digit() || "./=_:".contains(c);
     words.into_iter().all(|word| word.trim_end_matches(['.', ':']).contains(marks))
 }
 
-/// Whether words can be the arguments of a command: a few, and none that only sentences have.
+/// True if words can be the arguments of a command: they are few, and none of them occurs only in sentences.
 pub(super) fn are_arguments<'a>(words: impl IntoIterator<Item = &'a str>) -> bool {
     let is_argument = |word: &str| {
         !word.contains(char::is_whitespace)

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::{control::Control, ids::uuid, names, rules};
 
-/// The tool's name.
+/// The name of the tool that starts a sub-agent.
 pub(super) const TOOL: &str = "agent";
 /// The agent that may do whatever its parent may.
 const GENERAL: &str = "general-purpose";
@@ -26,7 +26,7 @@ const MAX_AGENTS: usize = 200;
 /// Longest description of one, in characters, in that of the tool.
 const MAX_ABOUT_CHARS: usize = 300;
 
-/// A sub-agent.
+/// A sub-agent that the program or a file defines.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Agent {
     pub(super) name: String,
@@ -44,7 +44,7 @@ pub(super) struct Agent {
 }
 
 impl Agent {
-    /// Whether it has a tool of ours.
+    /// True if the agent may use the given tool of gnoma.
     pub(super) fn has(&self, tool: &str) -> bool {
         let is_it = |listed: &String| listed == "*" || rules::names(listed, tool);
         // Agents start no agents.
@@ -123,7 +123,7 @@ pub(super) struct Agents(Arc<AgentList>);
 
 #[derive(Default)]
 struct AgentList {
-    /// Those of files.
+    /// The agents that files define.
     files: Vec<Agent>,
     agents: Mutex<Vec<Agent>>,
     running: Mutex<Vec<Agent>>,
@@ -134,7 +134,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Agents {
-    /// Those of files.
+    /// Creates the list from the agents that files define.
     pub(super) fn of_files(files: Vec<Agent>) -> Self {
         let agents = Mutex::new(agents(&Map::new(), &files));
         Self(Arc::new(AgentList { files, agents, ..AgentList::default() }))
@@ -145,7 +145,7 @@ impl Agents {
         *locked(&self.0.agents) = agents(defined, &self.0.files);
     }
 
-    /// All there are.
+    /// Returns all agents that can be started.
     pub(super) fn all(&self) -> Vec<Agent> {
         locked(&self.0.agents).clone()
     }
@@ -185,7 +185,7 @@ pub(super) struct AgentTool {
     session: String,
 }
 
-/// What a call asks for.
+/// The arguments of a call that starts an agent.
 #[derive(Deserialize)]
 struct AgentTask {
     #[serde(default)]
@@ -308,7 +308,7 @@ async fn run(
     }
 }
 
-/// What is told of one task.
+/// One task of a sub-agent whose progress is reported to the program.
 struct ToldTask {
     control: Control,
     session: String,

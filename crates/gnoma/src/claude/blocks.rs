@@ -53,7 +53,7 @@ fn source(Image { mime, base64 }: &Image) -> Value {
     json!({"type": "base64", "media_type": mime, "data": base64})
 }
 
-/// What a message of the program says.
+/// Returns the content of a message from the program.
 ///
 /// # Errors
 /// What is wrong with it.
@@ -87,7 +87,7 @@ fn said_block(block: &Value) -> Result<Content, String> {
     }
 }
 
-/// Tokens.
+/// Formats token counts as the usage object of the wire.
 pub(super) fn usage(usage: Usage) -> Value {
     json!({
         "input_tokens": usage.input,

@@ -22,13 +22,13 @@ const MAX_OPEN: usize = 1_024;
 /// A message on its way out.
 #[derive(Debug)]
 pub(super) struct Outgoing {
-    /// The message.
+    /// The message to send to the program.
     pub(super) message: Value,
     /// The call that it is about: what the model said of it is told first.
     pub(super) after_call: Option<String>,
 }
 
-/// What somebody waits for.
+/// The sender that passes the answer to the task that waits for it.
 type Waiter = oneshot::Sender<Result<Value, String>>;
 
 /// The way to the program. Clones are the same.
@@ -117,7 +117,7 @@ impl Control {
 /// A question that is taken back where nobody waits for its answer any more.
 struct OpenQuestion {
     control: Control,
-    /// Its id, until it is answered.
+    /// The id of the question; `None` once it is answered.
     id: Option<String>,
 }
 

@@ -40,12 +40,12 @@ use crate::{
     report::{self, Exit},
 };
 
-/// How long a question about a call waits for what the model said of it.
+/// The longest time that a question about a call is held back until what the model said of that call has been sent.
 const MAX_HELD: Duration = Duration::from_millis(500);
-/// How long a session may take to end.
+/// The longest time that a session may take to end.
 const MAX_ENDING: Duration = Duration::from_secs(30);
 
-/// A program's session.
+/// A session that a program drives, with the loop between the two.
 pub(super) struct Drive {
     pub(super) openable: Openable,
     pub(super) ways: Ways,
@@ -53,16 +53,16 @@ pub(super) struct Drive {
     pub(super) voice: Voice,
     pub(super) facts: Facts,
     pub(super) state: DriveState,
-    /// What speaks for each sub-agent.
+    /// The message writer of each sub-agent.
     pub(super) voices: HashMap<SessionId, Voice>,
-    /// What was asked of the session, and whom the answer is for.
+    /// The open requests to the session, each with the recipient of its answer.
     pub(super) asked: HashMap<RequestId, AskedBy>,
     /// Messages that wait until the model's call was told.
     held: Vec<(Instant, Outgoing)>,
     out: Output,
 }
 
-/// What wakes the loop.
+/// The sources of events that wake the loop.
 pub(super) struct Ways {
     signals: Signals,
     lines: mpsc::Receiver<Result<String, String>>,
@@ -71,7 +71,7 @@ pub(super) struct Ways {
     pub(super) asking: JoinSet<(Option<SessionId>, CallId, PermissionAnswer)>,
 }
 
-/// How far things are.
+/// The progress of the session and of the program's requests.
 #[derive(Default)]
 pub(super) struct DriveState {
     /// No more lines come.
@@ -80,9 +80,9 @@ pub(super) struct DriveState {
     pub(super) tells_states: bool,
     /// The session is there.
     pub(super) has_begun: bool,
-    /// What was told last of whether something is under way.
+    /// The last report to the program on whether a turn is under way.
     pub(super) told_state: &'static str,
-    /// What has come before the session was open.
+    /// The messages that arrived before the session was open.
     pub(super) early: Vec<Value>,
     /// The `initialize` that is to be answered.
     pub(super) initialize: Option<Value>,
@@ -93,7 +93,7 @@ pub(super) struct DriveState {
     pub(super) turns: Vec<Option<String>>,
     /// Models that wait for the turn to end.
     pub(super) later: Vec<Value>,
-    /// What needs approval is denied unasked.
+    /// True if calls that need approval are denied without asking the program.
     pub(super) denies: bool,
     /// The permission mode that was chosen since the session began.
     pub(super) mode: Option<PermissionMode>,
@@ -103,7 +103,7 @@ pub(super) struct DriveState {
     /// The call that has started a sub-agent.
     pub(super) agent_call: Option<String>,
     pub(super) has_failed: bool,
-    /// How the program ends, once it does.
+    /// The exit of the program, once it is known.
     pub(super) exit: Option<Exit>,
 }
 
@@ -118,11 +118,11 @@ pub(super) struct Turn {
 pub(super) enum AskedBy {
     /// The program, as the answer to its request of this id.
     Program(Value),
-    /// Whoever said something: it begins a turn.
+    /// The sender of a message that begins a turn.
     Said,
 }
 
-/// What has woken the loop.
+/// The event that woke the loop.
 enum DriveWoke {
     Signal(i32),
     Written(Result<(), Gone>),
@@ -137,7 +137,7 @@ enum DriveWoke {
 }
 
 impl Drive {
-    /// Ready to run.
+    /// Creates a drive that is ready to run.
     ///
     /// # Errors
     /// Signals cannot be heard.
@@ -204,7 +204,7 @@ impl Drive {
         Ok(self.state.exit.unwrap_or(Exit::Done))
     }
 
-    /// Whether nothing is left to do.
+    /// True if nothing is left to do.
     fn is_done(&self) -> bool {
         let DriveState { has_read_all, queue, turn, .. } = &self.state;
         *has_read_all
@@ -375,7 +375,7 @@ impl Drive {
     }
 }
 
-/// What is heard of the session and those that it has started.
+/// Waits for the next event of the session or of the sessions that it has started.
 async fn heard(session: &mut Option<OpenSession>) -> DriveWoke {
     match session {
         None => std::future::pending().await,

@@ -21,18 +21,18 @@ use super::{
     rules,
 };
 
-/// What a program has said about its session before that opens.
+/// The facts that a program has given about its session before the session opens.
 #[derive(Default)]
 pub(super) struct Said {
     pub(super) callbacks: Vec<Callback>,
     pub(super) sdk_servers: Vec<SdkServer>,
-    /// What is added to the system prompt.
+    /// The text that is added to the system prompt.
     pub(super) append: Option<String>,
     /// The id of the session.
     pub(super) session: String,
 }
 
-/// What the program adds to the sessions of this process.
+/// The parts that the program adds to the sessions of this process.
 pub(super) struct Program {
     pub(super) control: Control,
     pub(super) permission: Permission,
@@ -45,12 +45,12 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// What it has said.
+    /// Returns the facts that the program has given so far, locked.
     pub(super) fn said(&self) -> MutexGuard<'_, Said> {
         self.said.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a tool is on offer.
+    /// True if a tool is offered to the model.
     fn offers(&self, name: &str) -> bool {
         if self.tools.disallowed.iter().any(|listed| rules::names(listed, name)) {
             return false;

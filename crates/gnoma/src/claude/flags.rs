@@ -2,38 +2,38 @@
 
 use std::path::PathBuf;
 
-/// What a program asks for.
+/// The options that a program passes on the command line.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Flags {
     /// Words that are no flag: a prompt.
     pub words: Vec<String>,
     /// Messages come as JSON lines on standard input.
     pub streams_in: bool,
-    /// What is written.
+    /// The form of the output.
     pub output: OutputForm,
-    /// What the session is opened with.
+    /// The options with which the session is opened.
     pub session: SessionFlags,
-    /// Which tools there are, and which need no approval.
+    /// The choice of tools, and of those that need no approval.
     pub tools: ToolFlags,
-    /// What is told besides.
+    /// The flags for additional output to the program.
     pub tells: TellFlags,
-    /// What is asked for and not done, a sentence each.
+    /// The options that the program asks for and gnoma does not carry out, a sentence each.
     pub unheard: Vec<String>,
 }
 
-/// What is written to standard output.
+/// The form of what is written to standard output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum OutputForm {
-    /// The answer.
+    /// The answer as plain text.
     #[default]
     Text,
-    /// The result object.
+    /// The result object as JSON.
     Json,
     /// A line for each thing that happens.
     Stream,
 }
 
-/// What the session is opened with.
+/// The options with which a session is opened.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct SessionFlags {
     pub model: Option<String>,
@@ -49,16 +49,16 @@ pub(super) struct SessionFlags {
     pub max_turns: Option<u32>,
     pub max_usd: Option<f64>,
     pub folders: Vec<PathBuf>,
-    /// Texts or files.
+    /// The MCP servers, given as JSON texts or as files.
     pub servers: Vec<String>,
     pub only_these_servers: bool,
-    /// Sub-agents as JSON.
+    /// The sub-agents that the program defines, as JSON.
     pub agents: Option<String>,
     /// A JSON schema that answers must fit.
     pub schema: Option<String>,
 }
 
-/// Which tools there are, and which need no approval.
+/// The choice of tools, and of those that need no approval.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ToolFlags {
     /// All that there are of the built-in ones; `None`: the usual ones.
@@ -69,7 +69,7 @@ pub(super) struct ToolFlags {
     pub asks: bool,
 }
 
-/// What is told besides.
+/// The flags for additional output to the program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct TellFlags {
     pub partial: bool,

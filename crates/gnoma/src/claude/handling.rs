@@ -64,7 +64,7 @@ impl Drive {
         self.tell(&requests::response(&id, done))
     }
 
-    /// How many turns there were from the one on that a message began.
+    /// Returns the number of turns from the one that a message began to the last.
     fn turns_since(&self, message: &str) -> Option<usize> {
         let turns = &self.state.turns;
         let at = turns.iter().position(|id| id.as_deref() == Some(message))?;
@@ -85,7 +85,7 @@ impl Drive {
         Ok(())
     }
 
-    /// What the program brings along. It is answered once the session is open.
+    /// Takes in what the program adds to the session. The request is answered once the session is open.
     fn initialize(&mut self, id: Value, request: &Value) -> Result<(), Gone> {
         if self.session.is_some() || self.state.initialize.is_some() {
             let why = "the session was initialized before".to_owned();

@@ -28,7 +28,7 @@ fn call_of(session: Option<&SessionId>, call: &CallId) -> CallOf {
 }
 
 impl Drive {
-    /// Something happened in the session.
+    /// Handles an event of the main session.
     pub(super) fn event(&mut self, event: &Event) -> Result<(), Gone> {
         self.learn(event);
         for message in self.voice.event(event) {
@@ -134,14 +134,14 @@ impl Drive {
         }
     }
 
-    /// Ends the turn.
+    /// Cancels the turn that runs.
     pub(super) fn interrupt(&mut self) {
         if let Some(session) = &mut self.session {
             session.main.tell(Request::Cancel);
         }
     }
 
-    /// Something needs an answer of the program's.
+    /// Asks the program for an answer to a question about a call.
     pub(super) fn question(
         &mut self,
         session: Option<SessionId>,
@@ -172,7 +172,7 @@ impl Drive {
         }
     }
 
-    /// Something happened in a sub-agent.
+    /// Handles an event of a sub-agent's session.
     pub(super) fn child(&mut self, session: &SessionId, event: &Event) -> Result<(), Gone> {
         let (main, parent) = (&self.facts.session, &self.state.agent_call);
         let voice = self.voices.entry(session.clone());

@@ -14,7 +14,7 @@ fn of_bits(bits: u128) -> String {
     format!("{}-{}-{}-{}-{}", part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32))
 }
 
-/// Whether a text has the form of a UUID.
+/// True if a text has the form of a UUID.
 pub(super) fn is_uuid(text: &str) -> bool {
     const DASHES: [usize; 4] = [8, 13, 18, 23];
     text.len() == 36

@@ -8,7 +8,7 @@ use std::{
 use gnoma_core::lines::{Line, LineReader};
 use tokio::sync::mpsc;
 
-/// Longest line.
+/// The length of the longest line that is read, in bytes.
 const MAX_LINE_BYTES: usize = 64 << 20;
 /// Lines that may wait.
 const MAX_WAITING: usize = 64;

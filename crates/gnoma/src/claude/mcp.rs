@@ -15,9 +15,9 @@ use tokio::time::timeout;
 
 use super::control::Control;
 
-/// How long a server may take to say what it has.
+/// The longest time that a server may take to list what it offers.
 const MAX_HANDSHAKE: Duration = Duration::from_secs(30);
-/// How long a call may take.
+/// The longest time that a call may take.
 const MAX_CALL: Duration = Duration::from_secs(60 * 60);
 /// Most pages of a list, and most tools of a server.
 const MAX_PAGES: usize = 20;
@@ -30,11 +30,11 @@ const VERSION: &str = "2025-06-18";
 /// A server in the program, and how it is.
 #[derive(Clone, Default)]
 pub(super) struct SdkServer {
-    /// Its name.
+    /// The name of the server.
     pub(super) name: String,
-    /// Its tools.
+    /// The tools that the server offers.
     pub(super) tools: Vec<Arc<dyn Tool>>,
-    /// Why it cannot be used.
+    /// The reason why the server cannot be used.
     pub(super) fault: Option<String>,
 }
 

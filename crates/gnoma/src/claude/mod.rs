@@ -97,7 +97,7 @@ pub(crate) fn words(line: &[OsString]) -> Option<Vec<String>> {
         .then(|| rest.iter().map(text).collect())
 }
 
-/// Runs the command.
+/// Runs the `gnoma claude` command.
 ///
 /// # Errors
 /// The line is wrong, or the session cannot be opened.

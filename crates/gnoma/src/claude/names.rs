@@ -17,12 +17,12 @@ pub(super) fn mode(name: &str) -> Option<(PermissionMode, bool)> {
     })
 }
 
-/// What is said where a mode is not known.
+/// Returns the error text for an unknown permission mode.
 pub(super) fn unknown_mode() -> String {
     format!("Cannot set permission mode: must be one of {MODES}")
 }
 
-/// What they call a mode of ours.
+/// Returns the name that the program uses for one of gnoma's permission modes.
 pub(super) fn mode_name(mode: PermissionMode) -> &'static str {
     match mode {
         PermissionMode::AcceptEdits => "acceptEdits",
@@ -32,7 +32,7 @@ pub(super) fn mode_name(mode: PermissionMode) -> &'static str {
     }
 }
 
-/// Whether a name of a model means one that only another vendor's program would know.
+/// True if a model name is an alias that only another vendor's program would know.
 pub(super) fn is_alias(model: &str) -> bool {
     const ALIASES: [&str; 8] =
         ["default", "best", "sonnet", "opus", "haiku", "opusplan", "sonnet[1m]", "opus[1m]"];

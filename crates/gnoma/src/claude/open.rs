@@ -32,7 +32,7 @@ use crate::{
     children::Children, continuing, environment::ProcessEnvironment, front::Attached, report,
 };
 
-/// What a session is opened with.
+/// The settings and services with which a session is opened.
 pub(super) struct Openable {
     pub(super) flags: Flags,
     pub(super) spec: SessionSpec,
@@ -49,7 +49,7 @@ pub(super) struct Openable {
 }
 
 impl Openable {
-    /// What `flags` ask for.
+    /// Prepares what is needed to open the session that `flags` ask for.
     ///
     /// # Errors
     /// They are wrong, or the settings cannot be used.
@@ -97,7 +97,7 @@ impl Openable {
     }
 }
 
-/// What the command line says for the program; `id` is that of a new session.
+/// Returns the facts that the command line gives for the program; `id` is that of a new session.
 fn said(flags: &Flags, id: &str) -> Said {
     let session = flags.session.resume.clone().unwrap_or_else(|| id.to_owned());
     Said { append: flags.session.append.clone(), session, ..Said::default() }

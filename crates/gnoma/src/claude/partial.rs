@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::blocks;
 
-/// What is being written.
+/// The kind of the piece that is being written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PieceKind {
     Text,
@@ -61,7 +61,7 @@ impl Partial {
         out
     }
 
-    /// A call begins.
+    /// Returns the stream events for the beginning of a call.
     pub(super) fn call(&mut self, call: &CallId, name: &str, id: &str, model: &str) -> Vec<Value> {
         let mut out = Vec::new();
         self.begin(id, model, &mut out);
@@ -124,7 +124,7 @@ fn arguments(index: u64, text: &str) -> Value {
         "delta": {"type": "input_json_delta", "partial_json": text}})
 }
 
-/// Why a model stopped, in that wire's words.
+/// Returns the reason why a model stopped, in the words of the wire.
 pub(super) fn stop_reason(stop: StopReason) -> &'static str {
     match stop {
         StopReason::ToolUse => "tool_use",

@@ -35,10 +35,11 @@ const MAX_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 /// Calls that are remembered to have been approved and were not asked for yet.
 const MAX_APPROVED: usize = 4_096;
 
-/// What a program wants of the session along with its answers: the last word on each counts.
+/// The changes that a program requests for the session along with its answers. A later request for the same thing
+/// replaces an earlier one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Wishes {
-    /// The turn ends.
+    /// True if the turn is to end.
     pub(super) interrupt: bool,
     /// Another permission mode, by its name there.
     pub(super) mode: Option<String>,
@@ -49,11 +50,11 @@ pub(super) struct Wishes {
 pub(super) struct CallOf {
     /// The session, where it is a sub-agent.
     pub(super) session: Option<String>,
-    /// The call.
+    /// The id of the call within its message.
     pub(super) call: CallId,
 }
 
-/// Who is asked, and what was answered. Clones are the same.
+/// The channel that asks the program for approval and remembers its answers. Clones share their state.
 #[derive(Clone)]
 pub(super) struct Permission(Arc<Asking>);
 
@@ -61,14 +62,14 @@ struct Asking {
     control: Control,
     /// The program answers questions.
     asks: bool,
-    /// What needs approval is denied.
+    /// True if calls that need approval are denied.
     denies: AtomicBool,
     /// Calls that the program has let through, until they run.
     approved: Mutex<HashSet<CallOf>>,
     /// Rules that came with its answers.
     since: RulesSince,
     wishes: Mutex<Wishes>,
-    /// There are wishes.
+    /// The signal that wishes have arrived.
     wished: Notify,
 }
 
@@ -77,7 +78,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Permission {
-    /// Where the program `asks` to be asked, it is; else what needs approval is denied.
+    /// Creates a channel that asks the program if `asks` is true; otherwise calls that need approval are denied.
     pub(super) fn new(control: Control, asks: bool) -> Self {
         Self(Arc::new(Asking {
             control,
@@ -95,7 +96,7 @@ impl Permission {
         self.0.denies.store(denies, Ordering::Relaxed);
     }
 
-    /// Whether the program can be asked at all.
+    /// True if the program can be asked at all.
     pub(super) fn asks(&self) -> bool {
         self.0.asks
     }
@@ -113,12 +114,12 @@ impl Permission {
         }
     }
 
-    /// Whether the program has let the call through; once.
+    /// Returns true if the program has approved the call. The approval is used up by this.
     pub(super) fn takes_approval(&self, call: &CallOf) -> bool {
         locked(&self.0.approved).remove(call)
     }
 
-    /// What was approved of the call holds no longer.
+    /// Removes the approval of the call.
     pub(super) fn forget(&self, call: &CallOf) {
         locked(&self.0.approved).remove(call);
     }
@@ -128,7 +129,7 @@ impl Permission {
         locked(&self.0.approved).retain(|call| call.session.as_deref() != session);
     }
 
-    /// What the program wants, once there is something. Safe to drop.
+    /// Waits until the program requests changes of the session, and returns them. Safe to drop.
     pub(super) async fn wished(&self) -> Wishes {
         loop {
             let wishes = std::mem::take(&mut *locked(&self.0.wishes));
@@ -220,7 +221,7 @@ impl Permission {
         }
     }
 
-    /// What the program says where it allows.
+    /// Asks the program for approval and returns its answer if it allows the call.
     ///
     /// # Errors
     /// Why the call may not run.
@@ -288,7 +289,8 @@ fn changed(name: &str, input: &Value, answer: &Value) -> Result<Option<RawJson>,
     arguments.map(Some).ok_or_else(|| "its changed input is not an object".to_owned())
 }
 
-/// What the program may offer to answer for good: never more than calls like this one.
+/// Returns the permission updates that the program may offer as a lasting answer: they never cover more than calls
+/// like this one.
 fn suggestions(name: &str, input: &Value) -> Value {
     let text = |field: &str| {
         let text = input.get(field).and_then(Value::as_str);

@@ -20,16 +20,16 @@ use super::{
 /// The sub-agent that a session is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct AgentOf {
-    /// Its session.
+    /// The id of the sub-agent's session.
     pub(super) id: String,
-    /// The agent's name.
+    /// The name of the agent.
     pub(super) name: String,
 }
 
 /// Calls the program's hooks.
 pub(super) struct Caller {
     pub(super) control: Control,
-    /// Where the session is a sub-agent.
+    /// The sub-agent, if the session is one.
     pub(super) agent: Option<AgentOf>,
 }
 
@@ -48,7 +48,7 @@ impl HookCaller for Caller {
     }
 }
 
-/// Who is asked at points of a session's life: whatever was added to it, and the program.
+/// The parties that are asked at points of a session's life: the added extensions and the program.
 #[derive(Clone)]
 pub(super) struct Points {
     pub(super) added: Arc<dyn Lifecycle>,
@@ -78,8 +78,8 @@ impl Points {
         self.merged(point, added, called).await
     }
 
-    /// What both say together. Only that can let a call through: who denies it, wants it asked for or changes
-    /// it beats who allows it.
+    /// Merges the answers of the extensions and the program. Only the merged answer can allow a call: one side that
+    /// denies it, wants it asked for or changes it beats the other side that allows it.
     async fn merged(self, point: Point, added: PointAnswer, called: CalledBack) -> PointAnswer {
         let is_changed = added.arguments.is_some() && called.answer.arguments.is_none();
         let mut allows = called.allows && !is_changed;

@@ -13,21 +13,21 @@ use super::names;
 pub(super) enum ProgramRequest {
     /// The session is told this, and the answer is made of its reply.
     Ask(Box<Request>),
-    /// The turn ends.
+    /// Cancels the turn that runs.
     Interrupt,
-    /// Another permission mode.
+    /// Switches to the permission mode of this name.
     Mode(String),
     /// Another model; `None` leaves the choice to gnoma.
     Model(Option<String>),
-    /// How the MCP servers are.
+    /// Asks for the state of the MCP servers.
     McpStatus,
     /// The files as they were before the turn that this message began.
     Rewind(String),
-    /// Nothing has to be done.
+    /// The request needs no action.
     Nothing,
 }
 
-/// What a request means.
+/// Parses a control request of the program.
 ///
 /// # Errors
 /// It is none, or is not offered here.

@@ -28,7 +28,7 @@ pub(super) fn about_nothing(written: &str) -> Option<String> {
     }
 }
 
-/// Whether an entry of a list names a tool of ours: by its name there or here, or by its server.
+/// True if an entry of a list names a tool of gnoma: by its name in that program or in gnoma, or by its server.
 pub(super) fn names(listed: &str, tool: &str) -> bool {
     let of_server = |server: &str| tool.strip_prefix(server).is_some_and(|it| it.starts_with("__"));
     let server = listed.strip_suffix("__*").unwrap_or(listed);

@@ -19,7 +19,8 @@ use super::{
 };
 use crate::environment::ProcessEnvironment;
 
-/// What a session is opened with, but for the model, and what is not done, a sentence each.
+/// Returns the specification with which a session is opened, except for the model, and what is not done, a sentence
+/// each.
 ///
 /// # Errors
 /// The mode is none, or the schema is no JSON.
@@ -67,7 +68,7 @@ pub(super) struct Servers {
     /// Those in the program itself.
     pub(super) in_program: Vec<String>,
     pub(super) others: Vec<McpServer>,
-    /// What cannot be used, a sentence each.
+    /// The servers that cannot be used, a sentence each.
     pub(super) faults: Vec<String>,
 }
 

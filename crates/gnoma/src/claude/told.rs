@@ -13,7 +13,7 @@ use super::{agents::Agent, driver::Program, ids::uuid, names::mode_name};
 /// The version of the program whose wire this is: the SDKs ask for it.
 pub(super) const COMPATIBLE: &str = "2.1.330";
 
-/// What is known of the session.
+/// The facts that are known about the session.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts {
     pub(super) session: String,

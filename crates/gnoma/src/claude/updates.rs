@@ -21,8 +21,8 @@ pub(super) enum Update {
     Mode(String),
 }
 
-/// What `updatedPermissions` of a decision wants; and what is not done of it, a sentence each. Where the call
-/// is not let through, nothing gets wider: only rules that deny or ask are added.
+/// Parses `updatedPermissions` of a decision, and returns the updates and what is not done of it, a sentence each.
+/// If the decision does not allow the call, permissions never get wider: only rules that deny or ask are added.
 pub(super) fn read(decision: &Value, allows: bool) -> (Vec<Update>, Vec<String>) {
     let mut all = Updates { allows, ..Updates::default() };
     let updates = decision.get("updatedPermissions").and_then(Value::as_array);

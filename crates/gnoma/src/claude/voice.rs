@@ -31,7 +31,7 @@ pub(super) struct Voice {
     /// The id of the answer that is being written.
     answer: String,
     partial: Partial,
-    /// What was told of the model's calls.
+    /// The model's calls that were already sent to the program.
     calls: HashMap<CallId, ToolCall>,
     /// Since when a model is called.
     called: Option<Instant>,
@@ -40,7 +40,7 @@ pub(super) struct Voice {
     pub(super) all: AllSums,
 }
 
-/// What a turn comes to.
+/// The totals and the answer of one turn.
 #[derive(Default)]
 pub(super) struct TurnSums {
     pub(super) text: String,
@@ -50,7 +50,7 @@ pub(super) struct TurnSums {
     pub(super) stop: Option<&'static str>,
 }
 
-/// What the session comes to.
+/// The totals of the whole session.
 #[derive(Default)]
 pub(super) struct AllSums {
     pub(super) micro_usd: u64,
@@ -59,7 +59,7 @@ pub(super) struct AllSums {
     models: BTreeMap<String, (Usage, u64)>,
 }
 
-/// How a turn ended.
+/// The end of a turn, with its outcome and usage.
 pub(super) struct EndedTurn {
     pub(super) outcome: Outcome,
     pub(super) rounds: u32,
@@ -94,7 +94,7 @@ impl Voice {
         model.clone_into(&mut self.model);
     }
 
-    /// Whether the model's call was told.
+    /// True if the model's call was already sent to the program.
     pub(super) fn has_told(&self, call: &str) -> bool {
         self.calls.keys().any(|told| told.as_str() == call)
     }
@@ -183,7 +183,7 @@ impl Voice {
         events.into_iter().map(event).collect()
     }
 
-    /// What was written of an answer counts no more.
+    /// Discards what was written of an answer, and returns the stream events that end it.
     fn taken_back(&mut self, is_written: bool) -> Vec<Value> {
         let events = if is_written { self.partial.end(None, Usage::default()) } else { Vec::new() };
         self.answer = answer_id();
@@ -249,7 +249,7 @@ impl Voice {
         message
     }
 
-    /// What each model took.
+    /// Returns the tokens and the cost of each model.
     pub(super) fn model_usage(&self) -> Value {
         let one = |(model, (usage, micro_usd)): (&String, &(Usage, u64))| {
             let facts = json!({"inputTokens": usage.input, "outputTokens": usage.output,
@@ -293,7 +293,7 @@ impl Voice {
     }
 }
 
-/// How a turn ended, in that wire's words.
+/// The outcome of a turn, in the words of the wire.
 struct TurnVerdict {
     subtype: &'static str,
     errors: Vec<String>,
@@ -332,7 +332,7 @@ pub(super) fn failure(why: &str, session: &str) -> Value {
         "modelUsage": {}, "permission_denials": [], "errors": [why], "uuid": uuid()})
 }
 
-/// Whether nothing more happens in the turn after this event.
+/// True if nothing more happens in the turn after this event.
 pub(super) fn is_end(event: &Event) -> bool {
     matches!(event, Event::State(SessionState::Idle))
 }
@@ -347,7 +347,7 @@ fn answer_id() -> String {
     format!("msg_{}", uuid().replace('-', ""))
 }
 
-/// Adds a field.
+/// Adds a field to a message.
 pub(super) fn put(message: &mut Value, name: &str, value: Value) {
     if let Some(fields) = message.as_object_mut() {
         fields.insert(name.to_owned(), value);

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use gnoma_core::{ThinkingMode, session::PermissionMode};
 
-/// What a program asks for.
+/// The options that a program passes on the command line.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Flags {
-    /// The prompt.
+    /// The words of the prompt.
     pub words: Vec<String>,
     pub json: bool,
     pub help: bool,
@@ -16,7 +16,7 @@ pub(super) struct Flags {
     pub mode: PermissionMode,
     pub folder: Option<PathBuf>,
     pub folders: Vec<PathBuf>,
-    /// A file.
+    /// The file with the JSON schema for answers.
     pub schema: Option<String>,
     pub images: Vec<PathBuf>,
     pub thinking: Option<ThinkingMode>,
@@ -25,7 +25,7 @@ pub(super) struct Flags {
     pub resume: Option<String>,
     /// The newest one goes on.
     pub last: bool,
-    /// What is asked for and not done, a sentence each.
+    /// The options that the program asks for and gnoma does not carry out, a sentence each.
     pub unheard: Vec<String>,
 }
 

@@ -69,7 +69,7 @@ pub(crate) fn words(line: &[OsString]) -> Option<Vec<String>> {
     }
 }
 
-/// Runs the command.
+/// Runs the `gnoma codex` command.
 ///
 /// # Errors
 /// The line is wrong, or the session cannot be opened.
@@ -146,7 +146,7 @@ async fn talk(
     exit
 }
 
-/// What the session is opened with.
+/// Returns the specification with which the session is opened.
 fn spec(flags: &Flags, around: &ProcessEnvironment) -> SessionSpec {
     let fork = false;
     SessionSpec {

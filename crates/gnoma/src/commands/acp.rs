@@ -49,8 +49,8 @@ pub(super) async fn run(setup: bool, args: &TurnArgs, around: &ProcessEnvironmen
     ended
 }
 
-/// Where sessions live: in the server, where one runs, so that they can be seen at a terminal too; else
-/// in this process, where tools see files as they are in the editor.
+/// Connects to the place where sessions live. If a server runs, they live in it, so that they can be seen at a
+/// terminal too; otherwise they live in this process, where tools see files as they are in the editor.
 async fn connect(files: Arc<dyn OpenFiles>, around: &ProcessEnvironment) -> (Client, Option<Host>) {
     match server::find(around).await {
         Ok(Some(client)) => return (client, None),

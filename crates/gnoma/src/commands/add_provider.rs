@@ -23,7 +23,7 @@ use crate::{
 
 /// Most bytes of a key.
 const MAX_KEY_BYTES: u64 = 16 << 10;
-/// Its address names the resource of its customer.
+/// The name of the provider whose address contains the name of the customer's resource.
 const AZURE: &str = "azure";
 /// Models that are named.
 const MAX_NAMED: usize = 4;

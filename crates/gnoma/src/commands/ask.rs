@@ -81,8 +81,9 @@ async fn answer(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
     exit
 }
 
-/// Whether the text behind `--resume` is the title of a saved session, which is then the one to continue. Without one it
-/// is a part of the prompt, but not if a prompt follows: that would go to another session than the one that was named.
+/// Checks whether the text behind `--resume` is the title of a saved session, which is then the one to continue. If
+/// it is no title, it is a part of the prompt, except if a prompt follows: that would go to another session than
+/// the one that was named.
 async fn is_resumed_by_title(
     args: &TurnArgs,
     spec: &mut SessionSpec,
@@ -108,7 +109,7 @@ async fn is_resumed_by_title(
     Ok(false)
 }
 
-/// What was said; `None` where it is still to be asked for, once a session has been chosen.
+/// Returns the content of the prompt; `None` if it must still be asked for, once a session has been chosen.
 fn asked(
     start: &Start,
     words: &[String],
@@ -168,7 +169,7 @@ fn nothing_asked() -> HostError {
     )
 }
 
-/// What the person says when a session was chosen without words to go on with.
+/// Asks the person for a prompt when a session was chosen without words to go on with.
 fn question(around: &ProcessEnvironment) -> Result<String, HostError> {
     let said = terminal::open(around).and_then(|terminal| terminal::ask(&terminal, "> "));
     said.filter(|said| !said.is_empty()).ok_or_else(nothing_asked)

@@ -48,8 +48,8 @@ pub(crate) fn run(what: &ConfigSub, args: &TurnArgs, around: &ProcessEnvironment
     }
 }
 
-/// What is configured as a hook and does not run, a sentence each. What is wrong with the project besides was said when
-/// its settings were read.
+/// Returns the configured hooks that do not run, a sentence each. Other problems of the project are reported when
+/// its settings are read.
 fn idle_hooks(args: &TurnArgs, around: &ProcessEnvironment) -> Vec<String> {
     let silent = Notices::unheard();
     let project = Project::open(lowering::spec(args, around), silent, Shared::default());

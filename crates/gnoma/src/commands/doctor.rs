@@ -109,7 +109,7 @@ fn line(text: &mut String, holds: bool, name: &str, note: &str) {
     let _infallible = writeln!(text, "{mark}{name}: {note}");
 }
 
-/// Whether a line of the report says that something does not hold.
+/// True if a line of the report marks a failed check.
 fn has_fault(text: &str) -> bool {
     text.lines().any(|line| line.starts_with(FAULT))
 }
@@ -151,7 +151,7 @@ async fn models(project: &Project, is_broken: bool, text: &mut String) {
     }
 }
 
-/// Why no provider can be asked, with what was probably meant to set one up.
+/// Returns the reason why no provider can be asked, with advice on how to set one up.
 fn no_provider(project: &Project, is_broken: bool, is_none_set_up: bool, is_down: bool) -> String {
     let note = match (is_broken, is_none_set_up) {
         (true, _) => "no provider from the environment answers",
@@ -187,7 +187,7 @@ fn unlisted_arms(project: &Project, provider: &str, state: &Answer) -> Vec<Strin
     unlisted.collect()
 }
 
-/// What a provider has, and whether the model that is to be used is among it.
+/// Describes the models that a provider has, and reports whether the model that is to be used is among them.
 fn described(name: &str, url: &str, models: &[String], wanted: Option<&str>) -> (bool, String) {
     let named = models.get(..MAX_NAMED).unwrap_or(models).join(", ");
     let more = if models.len() > MAX_NAMED { ", …" } else { "" };
@@ -232,7 +232,7 @@ fn sandbox(mode: Sandbox, text: &mut String) -> bool {
     }
 }
 
-/// Whether a command that runs unasked is held to reading, and to which places.
+/// Reports whether a command that runs without approval is restricted to reading, and describes what it can reach.
 fn unasked(strength: Strength) -> (bool, &'static str) {
     match strength {
         Strength::Full => (
@@ -348,7 +348,7 @@ fn kept(
     }
 }
 
-/// Why nothing can be saved in the home; `None` if it can.
+/// Returns the reason why nothing can be saved in the home folder; `None` if it can.
 fn unsaved(environment: &Environment) -> Option<String> {
     environment.home_trouble().filter(|_| environment.cannot_save())
 }

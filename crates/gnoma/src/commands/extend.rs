@@ -97,7 +97,7 @@ fn validate(folders: &[PathBuf]) -> Result<Exit> {
     Ok(if is_valid { Exit::Done } else { Exit::Failed })
 }
 
-/// Why something of a project is not used, where it is not.
+/// Returns the reason why something of a project is not used; `None` if it is used.
 fn state(places: &ExtendPlaces, by: BroughtBy) -> Option<&'static str> {
     (by == BroughtBy::Project && !places.is_trusted).then_some("needs `gnoma trust`")
 }
@@ -131,7 +131,7 @@ pub(super) fn all(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> 
     print(&overview(&project(args, around)?))
 }
 
-/// How much is found, and what does not work of it, for `gnoma doctor`.
+/// Returns how many extensions are found and which of them do not work, for `gnoma doctor`.
 pub(super) fn summary(project: &Project) -> (String, Vec<String>, Vec<String>) {
     let places = extensions::places(project);
     let (hooks, idle) = extensions::found_hooks(project);

@@ -233,7 +233,7 @@ fn clean(input: &GuardInput) -> Result<Exit> {
     }
 }
 
-/// Whether a person should hear of it.
+/// True if a person should be told of one of the flags.
 fn suspicious(flags: &[Flag]) -> bool {
     flags.iter().any(|flag| flag.kind.is_suspicious())
 }

@@ -84,15 +84,15 @@ pub(super) async fn run(
     Ok(if all_ran { Exit::Done } else { Exit::Failed })
 }
 
-/// What became of a command.
+/// The result of judging and running one command.
 struct CommandRun {
     /// `allow`, `trial`, `ask` or `refuse`.
     verdict: &'static str,
     ran: bool,
-    /// What of the workspace it changed, and what of that is still so.
+    /// The workspace files that the command changed, and those of them that are still changed (`kept`).
     changed: Vec<String>,
     kept: Vec<String>,
-    /// What the model is told.
+    /// The output that the model receives.
     output: String,
 }
 
@@ -112,7 +112,7 @@ impl CommandRun {
     }
 }
 
-/// What all commands share.
+/// The setup that all commands share.
 struct Bench {
     project: Project,
     mode: PermissionMode,
@@ -169,7 +169,7 @@ impl Bench {
         guarding::place(guard, places, spec, self.trials.clone(), None)
     }
 
-    /// What is decided about the command before somebody is asked.
+    /// Returns the verdict about the command before anybody is asked for approval.
     fn verdict(&self, command: &str) -> Result<&'static str> {
         let place = self.place();
         let permissions = session::permissions(&self.project)?;

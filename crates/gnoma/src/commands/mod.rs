@@ -127,7 +127,7 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
     command.await
 }
 
-/// What is said where the command of another program is not the first word.
+/// Returns the error text for a command of another program that is not the first word.
 fn late(name: &str) -> String {
     format!("`{name}` must be the first word; its options follow, as in `gnoma {name} --help`")
 }

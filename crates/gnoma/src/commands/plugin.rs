@@ -118,13 +118,13 @@ fn titled(news: &PluginNews) -> String {
     format!("`{}`{version}{} ({hash}…)", manifest.name, manifest.version)
 }
 
-/// What it would let act, a line each.
+/// Lists what the plugin would be able to do, a line each.
 fn acts(news: &PluginNews) -> String {
     let lines = overview(&news.manifest, &news.tree.files);
     lines.iter().map(|line| format!("  {line}\n")).collect()
 }
 
-/// Which files differ, a line each.
+/// Lists the files that differ, a line each.
 fn changes(change: &TreeChange) -> String {
     let kinds = [("+", &change.added), ("-", &change.removed), ("~", &change.changed)];
     let all = kinds.into_iter().flat_map(|(sign, names)| names.iter().map(move |it| (sign, it)));

@@ -66,7 +66,7 @@ fn tree(sessions: &[LiveSession]) -> Vec<(usize, &LiveSession)> {
     tree
 }
 
-/// What a session does, in a word or two.
+/// Describes the activity of a session in a word or two.
 pub(super) fn doing(session: &LiveSession) -> &'static str {
     match session.status.state {
         _ if session.status.questions > 0 => "asks",

@@ -20,7 +20,7 @@ use gnoma_core::{
 /// The id of its call.
 pub(super) const CALL: &str = "call_run";
 
-/// The model.
+/// A model that follows a script: it calls one tool.
 #[derive(Default)]
 pub(super) struct ScriptedModel {
     tool: String,

@@ -25,9 +25,9 @@ use crate::{
     web::{Listening, OwnSite, Sessions},
 };
 
-/// How long the server that is replaced may take to store everything and end.
+/// The time that the replaced server may take to store everything and end.
 const REPLACE_PATIENCE: Duration = Duration::from_secs(35);
-/// How long it may take to answer that it will.
+/// The time that the replaced server may take to answer that it will end.
 const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(3);
 /// Between two looks whether it has.
 const REPLACE_STEP: Duration = Duration::from_millis(50);
@@ -50,9 +50,9 @@ impl Server for Serving {
 
 /// The protocol over HTTP, beside the socket.
 pub(super) struct Http {
-    /// Where.
+    /// The address at which HTTP requests are accepted.
     pub(super) listening: Listening,
-    /// What sessions are opened with there unless they say otherwise.
+    /// The specification with which sessions are opened over HTTP unless a request overrides it.
     pub(super) spec: SessionSpec,
 }
 
@@ -82,9 +82,9 @@ pub(super) async fn run(
     host(ServeOptions { idle_exit, replace, is_private: false }, http, around).await
 }
 
-/// How a server serves.
+/// The options of a server that hosts sessions.
 pub(super) struct ServeOptions {
-    /// How long it stays without a session and a client.
+    /// The time that the server stays without a session and a client.
     pub(super) idle_exit: Option<Duration>,
     /// Takes the place of a server that runs.
     pub(super) replace: bool,

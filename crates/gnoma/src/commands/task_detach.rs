@@ -31,9 +31,9 @@ use crate::{
     server,
 };
 
-/// How long it is waited for the begin of the run, which connects to servers and reads files.
+/// The longest wait for the run to begin, which connects to servers and reads files.
 const BEGIN_PATIENCE: Duration = Duration::from_secs(60);
-/// How long it is waited until the server has heard that the session ends.
+/// The longest wait until the server has heard that the session ends.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(5);
 
 pub(super) async fn run(

@@ -37,7 +37,7 @@ use crate::{
     report::{self, Exit},
 };
 
-/// Continues a run.
+/// Continues an interrupted task run.
 pub(super) async fn resume(
     how: &TaskResumeArgs,
     args: &TurnArgs,

@@ -21,7 +21,7 @@ use crate::{
     server,
 };
 
-/// Makes a schedule.
+/// Creates a schedule for a task.
 pub(super) async fn create(
     wanted: &TaskScheduleArgs,
     args: &TurnArgs,

@@ -16,7 +16,7 @@ use crate::{
     screen, terminal,
 };
 
-/// What is wanted.
+/// The trust change or list that the person wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TrustRequest {
     /// Trust in a folder; with `is_confirmed` without a question.
@@ -125,7 +125,7 @@ fn trust(
     ))
 }
 
-/// What trust in the folder would allow, for people.
+/// Describes for people what trust in the folder would allow.
 fn preview(folder: &Path, content: Option<&[u8]>, around: &ProcessEnvironment) -> Result<String> {
     let shown = screen::clean(&folder.display().to_string()).to_string();
     let mut told =

@@ -7,17 +7,17 @@ use anyhow::{Context as _, Result};
 use super::common::print;
 use crate::{environment::ProcessEnvironment, report::Exit};
 
-/// Where Debian's package manager keeps the files of an installed package.
+/// The file in which Debian's package manager lists the files of the installed gnoma package.
 const DEBIAN_LIST: &str = "/var/lib/dpkg/info/gnoma.list";
-/// Where the source and releases are.
+/// The page with the source and the releases.
 const HOME_PAGE: &str = env!("CARGO_PKG_REPOSITORY");
 
-/// How the running program came onto the machine.
+/// The way in which the running program came onto the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
-    /// `cargo install`.
+    /// Installed by `cargo install`.
     Cargo,
-    /// The Debian package.
+    /// Installed by the Debian package.
     Debian,
     /// A build in a checkout of the source.
     Checkout,

@@ -23,7 +23,7 @@ use crate::{
     web::{self, Listening, OwnSite, Sessions},
 };
 
-/// How a page is wanted.
+/// The options with which a page is served.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PageOptions {
     pub(super) port: u16,

@@ -45,7 +45,7 @@ pub(crate) struct Asker {
     open: Option<JoinHandle<Request>>,
 }
 
-/// Who is asked.
+/// The party that answers questions.
 enum Who {
     /// The person at the terminal.
     Terminal(Arc<File>),
@@ -59,7 +59,7 @@ struct Question {
     wanted: Wanted,
 }
 
-/// What a line says, as an answer.
+/// The kind of answer that a line is read as.
 enum Wanted {
     /// Yes or no, or more where that is offered.
     Permission(Offers),
@@ -67,18 +67,18 @@ enum Wanted {
     Words(Vec<String>),
 }
 
-/// What a question offers besides yes and no.
+/// The answers that a question offers besides yes and no.
 #[derive(Clone, Copy)]
 struct Offered<'a> {
     /// The rule that a lasting yes would add.
     always: Option<&'a str>,
-    /// It has run on trial, and some of what it changed can be kept.
+    /// True if the command has run on trial, and some of what it changed can be kept.
     has_parts: bool,
-    /// What must be seen by name of that.
+    /// The changes of the trial that a person must see by name.
     notable: &'a [NotableChange],
 }
 
-/// Which answers there are besides yes and no.
+/// The answers that exist besides yes and no.
 #[derive(Clone, Copy, Default)]
 struct Offers {
     always: bool,
@@ -164,7 +164,7 @@ fn ask(terminal: &File, mut text: String, wanted: &Wanted) -> Option<String> {
     terminal::ask(terminal, &text)
 }
 
-/// What to say to a line that was meant as a key and is none.
+/// Returns a hint for a line that was meant as a key and is none.
 fn no_key(line: &str, wanted: &Wanted) -> Option<String> {
     let Wanted::Permission(offers) = wanted else { return None };
     let line = line.trim();
@@ -232,7 +232,7 @@ fn question(
     )
 }
 
-/// What must be seen by name, one in each line, right above the answer.
+/// Lists the changes that a person must see by name, one in each line, to stand right above the answer.
 fn named(notable: &[NotableChange]) -> String {
     if notable.is_empty() {
         return String::new();
@@ -316,7 +316,7 @@ fn inquired(question: &str, inquiry: &Inquiry) -> String {
     text
 }
 
-/// What a line says, as an answer.
+/// Parses a line as the answer to a question.
 fn answer(line: Option<&str>, wanted: &Wanted) -> PermissionAnswer {
     let line = line.unwrap_or_default();
     match wanted {

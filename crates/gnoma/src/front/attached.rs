@@ -26,18 +26,18 @@ pub(crate) struct Attached {
     reading: Option<RequestId>,
     /// The request to say something, until it is answered.
     said: Option<RequestId>,
-    /// Why the session does not accept messages.
+    /// The reason why the session does not accept messages.
     refusal: Option<RequestError>,
     /// Requests whose replies are wanted.
     wanted: HashSet<RequestId>,
     replies: VecDeque<(RequestId, Result<Reply, RequestError>)>,
-    /// It has ended, and has said so.
+    /// True if the session has ended and has reported so.
     is_over: bool,
 }
 
-/// What is heard of a session.
+/// One item that is received from a session.
 pub(crate) enum Heard {
-    /// Something happened.
+    /// An event of the session.
     Event(Event),
     /// The reply to a request.
     Reply(RequestId, Result<Reply, RequestError>),
@@ -84,7 +84,7 @@ impl Attached {
         Ok(attached)
     }
 
-    /// The session.
+    /// Returns the id of the session.
     pub(crate) fn id(&self) -> &SessionId {
         &self.session
     }
@@ -99,7 +99,8 @@ impl Attached {
         Ok(id)
     }
 
-    /// What is heard next, replies included; `None` where no more will come. Safe to drop and call again.
+    /// Returns the next item from the session, replies included; `None` if no more will come. Safe to drop and call
+    /// again.
     pub(crate) async fn heard(&mut self) -> Option<Heard> {
         loop {
             if let Some((id, result)) = self.replies.pop_front() {
@@ -116,7 +117,7 @@ impl Attached {
         }
     }
 
-    /// Sends a request.
+    /// Sends a request to the session.
     pub(crate) fn tell(&mut self, request: Request) {
         let says = matches!(request, Request::Send { .. });
         match self.client.request(Some(&self.session), request) {
@@ -127,7 +128,7 @@ impl Attached {
         }
     }
 
-    /// Why the session does not accept messages, where it does not.
+    /// Returns the reason why the session does not accept messages, if it does not.
     pub(super) fn refusal(&mut self) -> Option<Error> {
         self.refusal.take().map(|error| HostError::from(error).into())
     }

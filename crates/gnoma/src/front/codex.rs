@@ -32,7 +32,7 @@ pub(super) struct Codex {
     /// The item of the plan, and what it says.
     plan: Option<(String, Value)>,
     usage: Usage,
-    /// What the model said last.
+    /// The text that the model said last.
     last: String,
 }
 
@@ -177,7 +177,7 @@ impl View for Codex {
     }
 }
 
-/// What an item of changed files is called.
+/// The type of the item that lists changed files.
 const FILES: &str = "file_change";
 
 /// The item that stands for a call; `None` where something else tells of it.
@@ -228,7 +228,7 @@ fn item(call: &ToolCall, result: Option<&ToolResult>, diff: Option<&str>) -> Opt
     })
 }
 
-/// How a command ended, where its first line says so, and what it said.
+/// Returns a command's exit code, if its first line has one, and its output.
 fn ended_with(text: &str) -> (Option<i32>, &str) {
     let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
     match first.strip_prefix("Exit code ").and_then(|code| code.parse().ok()) {

@@ -45,18 +45,18 @@ pub(super) struct Json {
     elf: Option<ElfLines>,
 }
 
-/// What the lines of an elf say besides.
+/// The additional fields in the lines of an elf.
 #[derive(Clone)]
 pub(super) struct ElfLines {
     /// The session that is told of.
     pub(super) main: String,
-    /// The elf's own.
+    /// The elf's own session.
     pub(super) session: String,
-    /// What a call started it, and its name.
+    /// The call that started the elf, and the elf's name.
     pub(super) child: ChildInfo,
 }
 
-/// What is told at the end.
+/// The totals that are reported at the end.
 #[derive(Default)]
 struct Sums {
     /// The calls of the last answer.
@@ -65,7 +65,7 @@ struct Sums {
     running: Vec<ToolCall>,
     /// Since when a model is called.
     called: Option<Instant>,
-    /// How long models took.
+    /// The total time that models took to answer.
     answering: Duration,
     last_call: Usage,
     micro_usd: u64,
@@ -80,7 +80,7 @@ impl Sums {
         self.calls = message.tool_calls().map(|call| (call.id.clone(), call.clone())).collect();
     }
 
-    /// What the session cost; `None` where the price of a call is not known.
+    /// Returns the cost of the session in dollars; `None` if the price of a call is not known.
     fn total_usd(&self) -> Option<f64> {
         (!self.is_partial).then(|| usd(self.micro_usd))
     }
@@ -98,7 +98,7 @@ fn unique() -> String {
     format!("{:016x}{:016x}", clock::random(), clock::random())
 }
 
-/// Micro-dollars as dollars.
+/// Converts micro-dollars to dollars.
 fn usd(micro_usd: u64) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "no sum is so large")]
     let micro_usd = micro_usd as f64;
@@ -220,7 +220,7 @@ impl Json {
         }
     }
 
-    /// Who is asked, why, and what that costs.
+    /// Returns the line for a routing event: the arm that is asked, the reason, and the cost.
     fn of_routing(&self, event: &Event) -> Option<Value> {
         let session = &self.session;
         Some(match event {
@@ -253,7 +253,7 @@ impl Json {
         })
     }
 
-    /// How the turn begins, and what is in its way.
+    /// Returns the line for an event about the start of a turn or what delays it.
     fn of_turn(&self, event: &Event) -> Option<Value> {
         let session = &self.session;
         Some(match event {
@@ -377,7 +377,7 @@ impl View for Json {
     }
 }
 
-/// What the result object says about how the turn ended.
+/// The fields of the result object that say how the turn ended.
 pub(super) struct Ending {
     pub subtype: &'static str,
     pub error: Option<String>,

@@ -51,7 +51,7 @@ use crate::{
     report::{self, Exit},
 };
 
-/// How often a waiting line is redrawn.
+/// The interval at which a waiting line is redrawn.
 const TICK: Duration = Duration::from_millis(200);
 
 /// Reasons that are kept to be said at the end.
@@ -65,7 +65,7 @@ pub(crate) struct Front {
     ignores_hangup: bool,
     /// Standard output is a terminal.
     is_terminal: bool,
-    /// How the turn ended, once it has.
+    /// The outcome of the turn, once it has ended.
     outcome: Option<Outcome>,
     /// Takes secrets out of what is written for programs.
     firewall: Arc<Firewall>,
@@ -75,14 +75,15 @@ pub(crate) struct Front {
     answer: Option<RawJson>,
     /// The model has said something, or a call of it has succeeded.
     has_result: bool,
-    /// Why calls were refused because nobody could be asked, each reason once.
+    /// The reasons why calls were refused because there was no person to ask, each reason once.
     unasked: Vec<String>,
     /// The sessions that calls start, where the form tells of them.
     children: Option<Children>,
 }
 
 impl Front {
-    /// What is written for programs goes through `firewall`: it ends up in logs.
+    /// Creates the front end for one output format. Output for programs goes through `firewall`, because it ends up
+    /// in logs.
     pub(crate) fn new(
         format: OutputFormat,
         around: &ProcessEnvironment,
@@ -251,7 +252,7 @@ impl Front {
         }
     }
 
-    /// How the program ends where nothing can be written any more.
+    /// Returns the exit of the program if nothing can be written any more.
     fn unwritten(&self, Gone(error): Gone, stopped: Option<i32>) -> Result<Exit> {
         let is_closed_terminal = error.raw_os_error() == Some(Errno::IO.raw_os_error());
         match stopped {
@@ -326,7 +327,7 @@ impl Front {
     }
 }
 
-/// Whether an event brings something that a turn was for: words, an answer in its form, or a call that succeeded.
+/// True if an event brings something that a turn was for: words, an answer in its form, or a call that succeeded.
 fn is_result(event: &Event) -> bool {
     match event {
         Event::Appended(message) => {
@@ -343,7 +344,7 @@ fn is_result(event: &Event) -> bool {
     }
 }
 
-/// What happens in the sessions that calls have started. Safe to drop.
+/// Waits for the next event of the sessions that calls have started. Safe to drop.
 async fn told(children: &mut Option<Children>) -> Arc<Envelope> {
     match children {
         Some(children) => children.next().await,
@@ -351,7 +352,7 @@ async fn told(children: &mut Option<Children>) -> Arc<Envelope> {
     }
 }
 
-/// Where a turn stands.
+/// The progress of a turn after an event.
 enum Step {
     Going,
     Over(Option<Outcome>),
@@ -363,7 +364,7 @@ fn broken() -> Error {
     anyhow!("the session crashed; this is a bug in gnoma")
 }
 
-/// How the program ends after a turn that a signal may have stopped, and the last words about it.
+/// Returns the exit of the program after a turn that a signal may have stopped, and prints the last words about it.
 fn exit(
     outcome: Option<&Outcome>,
     has_result: bool,

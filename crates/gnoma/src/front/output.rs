@@ -18,7 +18,7 @@ const MAX_BATCH_BYTES: usize = 64 << 10;
 /// A pipe that can be written to takes this much without blocking (POSIX `PIPE_BUF`).
 const PIPE_BUF_BYTES: usize = 4 << 10;
 
-/// How often it is looked whether the reader is still there while nothing is written.
+/// The interval at which the program checks that the reader is still there while nothing is written.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// Wait before a reader that does not read is tried again.
@@ -68,12 +68,12 @@ impl Output {
         if self.at_line_start { Ok(()) } else { self.text("\n") }
     }
 
-    /// Whether more should wait until some has been written.
+    /// True if more output should wait until some has been written.
     pub(crate) fn is_full(&self) -> bool {
         self.batch.len() > MAX_BATCH_BYTES
     }
 
-    /// Whether all has been written.
+    /// True if all output has been written.
     pub(crate) fn is_empty(&self) -> bool {
         self.batch.is_empty()
     }
@@ -126,7 +126,7 @@ fn has_left(output: impl AsFd) -> bool {
         && wanted.iter().any(|it| it.revents().intersects(is_over))
 }
 
-/// Whether a write would go through at once, or fail at once.
+/// True if a write would go through at once, or fail at once.
 fn is_writable() -> bool {
     let stdout = stdio::stdout();
     let mut wanted = [PollFd::new(&stdout, PollFlags::OUT)];

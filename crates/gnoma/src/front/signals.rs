@@ -9,7 +9,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
-    /// Absent under `nohup`.
+    /// The SIGHUP listener; absent under `nohup`.
     hangup: Option<Signal>,
 }
 

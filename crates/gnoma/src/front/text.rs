@@ -25,7 +25,7 @@ const MAX_RUNNING_CHARS: usize = 40;
 const MAX_EQUAL_LINES: usize = 3;
 /// So many attempts at one call are each told of; of more only some.
 const MAX_TOLD_ATTEMPTS: u32 = 4;
-/// How the reason begins for what only a confirmed bypass permits; it never happens silently.
+/// The beginning of the reason for a call that only a confirmed bypass permits; such a call is always announced.
 const CONFIRMED: &str = "CONFIRMED BYPASS";
 const SPINNER: [char; 4] = ['|', '/', '-', '\\'];
 
@@ -41,30 +41,30 @@ pub(super) struct Text {
     /// The turn is being stopped.
     stopping: bool,
     last_aside: String,
-    /// How often it came, one time after the other.
+    /// The number of times that the last aside came in a row.
     equal_asides: usize,
     /// Standard output is a terminal, where lines of the two must not run into each other.
     on_terminal: bool,
-    /// What the model said last, where whoever reads it would have it twice if it was taken back. No longer than a
-    /// message of the session can be.
+    /// The last text of the model. It is held back if a reader would get it twice after a retraction. It is no
+    /// longer than a message of the session can be.
     held: String,
     /// The session can be continued.
     is_kept: bool,
-    /// What is said after the error.
+    /// The hints that are printed after the error.
     last_words: Vec<&'static str>,
     /// The answer of this round has more than blanks; those before its first word are not written.
     has_words: bool,
-    /// What comes next goes on where the answer was cut off.
+    /// True if the next text continues the answer where it was cut off.
     joins: bool,
     /// Only the answer in its form goes to standard output.
     is_shaped: bool,
 }
 
-/// What the redrawn line says.
+/// The text and the timer of the redrawn line.
 struct Waiting {
     what: String,
     since: Instant,
-    /// What is waited for begins then.
+    /// The time at which the awaited event begins, if it is known.
     begins: Option<Instant>,
     frame: usize,
 }
@@ -114,7 +114,7 @@ impl Text {
         }
     }
 
-    /// What a failed turn leaves, and how it goes on.
+    /// Prepares hints about what a failed turn leaves behind, and how to continue it.
     fn remains(&mut self, kept_partial: bool, is_transient: bool) {
         if kept_partial && !self.is_shaped {
             self.last_words.push("The partial answer is above and stays in the session.");
@@ -319,7 +319,7 @@ impl Text {
         Ok(())
     }
 
-    /// What happens around the answer, in a line beside it.
+    /// Writes a line beside the answer about an event around it.
     fn happening(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
         // These may come in the middle of a line of the answer, which goes on.
         if !matches!(event, Event::Waiting { .. } | Event::Compacted { .. }) {
@@ -443,12 +443,13 @@ impl View for Text {
     }
 }
 
-/// Whether a line says that a call is made again: each of the first attempts, then fewer and fewer.
+/// True if a retry gets a line of its own: each of the first attempts does, then fewer and fewer.
 fn is_told(attempt: u32) -> bool {
     attempt <= MAX_TOLD_ATTEMPTS || attempt.is_power_of_two()
 }
 
-/// What is said of something that happened around the answer, with its text above that line or not written.
+/// Returns the line about an event around the answer. `is_above` is true if the answer's text stands above that
+/// line, and false if it was not written.
 fn line(event: &Event, is_above: bool) -> Option<String> {
     Some(match event {
         Event::Retrying { error, attempt, wait_ms, retracted, limit } => {

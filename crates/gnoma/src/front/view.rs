@@ -6,7 +6,7 @@ use super::output::{Gone, Output};
 
 /// Takes the events of a turn.
 pub(super) trait View {
-    /// One event.
+    /// Shows one event of the session.
     fn event(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone>;
 
     /// One event of a session that a call of this one has started. What is shown of it elsewhere is enough,
@@ -32,7 +32,7 @@ pub(super) trait View {
     fn tick(&mut self) {}
 }
 
-/// Shows nothing.
+/// A view that shows nothing.
 pub(super) struct Silent;
 
 impl View for Silent {

@@ -53,8 +53,8 @@ impl<'a> EffectHandler<'a> {
         }
     }
 
-    /// What is written down from now on goes through the firewall of this profile. Where its settings
-    /// cannot be read, the one before goes on.
+    /// Switches to the firewall of this profile for all that is written from now on. If the settings of the profile
+    /// cannot be read, the firewall before stays in use.
     fn change_profile(&mut self, profile: Option<String>) -> LoopAction {
         let spec = SessionSpec { profile, ..self.spec.clone() };
         let opened = Project::open(spec, Notices::unheard(), Shared::default());

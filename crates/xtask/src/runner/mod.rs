@@ -36,10 +36,10 @@ use serial::SerialTest;
 /// leaves a processor idle.
 const PROGRAMS_AT_ONCE: usize = 2;
 
-/// How a run is made.
+/// The options of a run.
 #[derive(Debug, Default)]
 pub struct RunOptions {
-    /// Whether a skipped test fails the run if this machine has what the test says is missing.
+    /// `true` if a skipped test fails the run when this machine has what the test says is missing.
     pub must_not_skip: bool,
     /// Only tests whose full name (`package program test`) contains this; all if empty.
     pub filter: String,
@@ -99,7 +99,7 @@ pub fn list_tests(programs: &[TestProgram]) -> Result<String, String> {
     Ok(lines.concat())
 }
 
-/// What runs: programs with the tests that they skip, and serial tests with their programs.
+/// The plan of a run: programs with the tests that they skip, and serial tests with their programs.
 struct Plan<'a> {
     parallel: Vec<(&'a TestProgram, Selection)>,
     serial: Vec<(&'a TestProgram, &'a SerialTest)>,

@@ -1,11 +1,11 @@
 //! The result of one test.
 
-/// How a test ended.
+/// The outcome of a test.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum TestOutcome {
     Passed,
     Failed,
-    /// It is run by another test, in a process of its own.
+    /// The test is run by another test, in a process of its own.
     Ignored,
 }
 
@@ -15,6 +15,6 @@ pub(super) struct TestResult {
     pub(super) program: String,
     pub(super) test: String,
     pub(super) outcome: TestOutcome,
-    /// It failed first, and this is the result of its second run.
+    /// `true` if the test failed first, and this is the result of its second run.
     pub(super) is_retried: bool,
 }

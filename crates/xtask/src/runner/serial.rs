@@ -15,7 +15,7 @@ const MAX_TESTS: usize = 150;
 pub(super) struct SerialTest {
     package: String,
     program: String,
-    /// Its full path in its program, such as `tmux::a_day_in_tmux`.
+    /// The full path of the test in its program, such as `tmux::a_day_in_tmux`.
     pub(super) test: String,
     /// After this time it is ended, and has failed.
     pub(super) timeout: Duration,

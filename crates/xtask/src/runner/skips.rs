@@ -12,7 +12,7 @@ use std::{
 pub(super) struct Skip {
     /// The test with its program.
     pub(super) test: String,
-    /// What is missing, such as `tmux is not installed`.
+    /// The reason for the skip: what is missing, such as `tmux is not installed`.
     pub(super) reason: String,
 }
 

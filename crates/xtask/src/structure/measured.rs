@@ -29,16 +29,16 @@ const MAX_SHOWN: usize = 3;
 /// Files that all depend on each other.
 #[derive(Debug)]
 pub struct Cycle {
-    /// Paths below `src`.
+    /// The paths of the files, below `src`.
     pub files: Vec<String>,
     /// The references that close it, one line of text each.
     pub references: Vec<String>,
 }
 
-/// What was measured of one crate.
+/// The measurements of one crate.
 #[derive(Debug, Default)]
 pub struct Structure {
-    /// Its name.
+    /// The name of the crate.
     pub name: String,
     /// Number of module files.
     pub files: usize,

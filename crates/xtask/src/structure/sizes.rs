@@ -7,7 +7,7 @@ use syn::{
 
 use super::source::line_count;
 
-/// What is counted in one file.
+/// The sizes that are counted in one file.
 #[derive(Default)]
 pub(super) struct Sizes {
     /// Name and lines of each function, without its documentation.

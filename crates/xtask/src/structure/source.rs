@@ -7,21 +7,21 @@ use std::{
 
 use syn::{Attribute, ImplItem, Item, Meta, punctuated::Punctuated};
 
-/// Why the sources of a crate could not be measured.
+/// The reason why the sources of a crate could not be measured.
 #[derive(Debug)]
 pub enum Unmeasured {
     /// A file or folder could not be read.
     Unreadable {
-        /// What was to be read.
+        /// The path that was to be read.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         error: io::Error,
     },
     /// A file is not Rust that the parser understands.
     Unparsed {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Where and what the parser did not expect.
+        /// The place and the text that the parser did not expect.
         error: syn::Error,
     },
 }
@@ -42,7 +42,7 @@ impl std::error::Error for Unmeasured {}
 
 /// A module file without its test code.
 pub(super) struct Source {
-    /// Below `src`.
+    /// The path of the file, below `src`.
     pub(super) path: PathBuf,
     pub(super) items: Vec<Item>,
     /// Lines without those of test code.
@@ -126,7 +126,7 @@ fn member_attributes(item: &ImplItem) -> &[Attribute] {
     }
 }
 
-/// Whether an attribute leaves its item out of everything but tests.
+/// Reports whether an attribute leaves its item out of everything but tests.
 fn is_test(attribute: &Attribute) -> bool {
     attribute.path().is_ident("test")
         || (attribute.path().is_ident("cfg")

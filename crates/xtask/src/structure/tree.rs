@@ -36,7 +36,7 @@ pub(super) struct Import {
     pub(super) is_reexport: bool,
 }
 
-/// What a path leads to.
+/// The target that a path leads to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Resolved {
     Module(usize),
@@ -118,19 +118,19 @@ impl ModuleTree {
         Ok(index)
     }
 
-    /// Where the path that stands in module `from` leads. If a module and another item share its last
-    /// name, it is the item.
+    /// Returns the target of a path that stands in module `from`. If a module and another item share its last name,
+    /// the target is the item.
     pub(super) fn resolve(&self, from: usize, path: &[String]) -> Option<Resolved> {
         self.follow(from, path, false, MAX_STEPS)
     }
 
-    /// Where an import of module `from` leads. If a module and another item share its last name, it is
-    /// the module: which of the two is used shows where it is used.
+    /// Returns the target of an import of module `from`. If a module and another item share its last name, the
+    /// target is the module: which of the two is used shows where it is used.
     pub(super) fn resolve_import(&self, from: usize, import: &Import) -> Option<Resolved> {
         self.import(from, import, true, MAX_STEPS)
     }
 
-    /// Whether `inner` lies below `outer`.
+    /// Reports whether `inner` lies below `outer`.
     pub(super) fn is_below(&self, inner: usize, outer: usize) -> bool {
         let mut at = self.modules.get(inner).and_then(|module| module.parent);
         while let Some(index) = at {

@@ -19,24 +19,24 @@ use crate::command::number;
 
 /// Stands before the role of each message in a request's body.
 const ROLE: &[u8] = br#""role":""#;
-/// What that says of a result.
+/// The role that marks a message as the result of a tool call.
 const TOOL: &[u8] = b"tool";
 /// A request that tells a conversation in fewer words offers no tools.
 const TOOLS: &[u8] = br#""tools":["#;
-/// What a result looks like in a request's body.
+/// The bytes that mark the result of a tool call in a request's body.
 const RESULT: &[u8] = br#""role":"tool""#;
 /// About how many bytes of a body make a token.
 const BYTES_PER_TOKEN: usize = 4;
 /// Bytes that the commands of a conversation print.
 const CHAT_RESULT_BYTES: usize = 2_000;
-/// Where a record says when it was written; as long as a time.
+/// The placeholder in a record for the time it is written; as long as such a time.
 pub(super) const STAMP: &[u8] = b"0000000000000000";
 /// Bytes of an answer that nobody asked anything special of.
 const PLAIN_BYTES: usize = 1_000;
 /// Deltas that make a line of such a conversation's answers.
 const DELTAS_PER_LINE: usize = 12;
 
-/// What the server answers, by the name that the request's model has.
+/// The answers of the mock server, chosen by the model name in the request.
 pub(super) enum Script {
     Text { deltas: usize, wait: Duration },
     Paced { deltas: usize, between: Duration },
@@ -45,12 +45,12 @@ pub(super) enum Script {
     Chat { every: usize, deltas: usize, turns: usize },
 }
 
-/// An answer.
+/// One answer of the mock server.
 #[derive(Default)]
 pub(super) struct ScriptedReply {
-    /// What passes before its first byte.
+    /// The time before the first byte of the answer.
     pub(super) wait: Duration,
-    /// What passes between two records.
+    /// The time between two records of the answer.
     pub(super) between: Duration,
     /// Each record says in the place of [`STAMP`] when it was written.
     pub(super) is_stamped: bool,
@@ -115,7 +115,7 @@ impl Script {
     }
 }
 
-/// What passes between two deltas where the script names their rate.
+/// Parses the rate of deltas in the script and returns the time between two of them.
 fn between(words: &[String]) -> Result<Duration> {
     let rate: u32 = number(words, 2, 100)?.try_into()?;
     Ok(Duration::from_secs(1) / rate.max(1))
@@ -132,7 +132,7 @@ fn last_message(body: &[u8]) -> &[u8] {
     last.and_then(|at| body.get(at + ROLE.len()..)).unwrap_or_default()
 }
 
-/// What the last message wants.
+/// The answer that the last message asks for.
 enum LastAsk {
     Stream,
     Change,

@@ -7,7 +7,7 @@ use ab_glyph::{Font as _, FontVec, PxScale, ScaleFont as _, point};
 use anyhow::{Context as _, Result, bail};
 use vt100::{Cell, Color, Screen};
 
-/// Where Debian's package fonts-dejavu-mono (older: fonts-dejavu-core) puts its letters.
+/// The folder in which Debian's package fonts-dejavu-mono (older: fonts-dejavu-core) installs its fonts.
 const FONTS: &str = "/usr/share/fonts/truetype/dejavu";
 /// Upright, bold, slanted, and both.
 const FACES: [&str; 4] = [
@@ -24,7 +24,8 @@ const CELL: (usize, usize) = (16, 32);
 const MARGIN: usize = 28;
 /// Dots of a rounded corner.
 const CORNER: usize = 18;
-/// How finely the edge of a letter is drawn, from the finest on: a picture has room for 256 colours.
+/// The numbers of steps in which the edge of a letter is drawn, from the finest on: a picture has room for 256
+/// colours.
 const SHADES: [u16; 5] = [16, 12, 8, 6, 4];
 const MAX_COLOURS: usize = 256;
 

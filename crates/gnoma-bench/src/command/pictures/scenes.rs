@@ -8,7 +8,7 @@ use gnoma_testkit::{Reply, Script, Wire};
 
 use super::paint::Shade;
 
-/// What a person does, and what they wait for.
+/// One step of a scene: keys that a person types, or text that they wait for.
 pub(super) enum Step {
     /// These keys are typed.
     Type(&'static str),
@@ -16,11 +16,11 @@ pub(super) enum Step {
     See(&'static [&'static str]),
 }
 
-/// A picture.
+/// The script and settings of one picture.
 pub(super) struct Scene {
     /// The name of the file.
     pub(super) name: &'static str,
-    /// Columns and rows.
+    /// The size of the terminal, in columns and rows.
     pub(super) size: (u16, u16),
     pub(super) shade: Shade,
     /// The person's settings; `URL` is replaced by the server's address.
@@ -91,7 +91,7 @@ def discount(code: str) -> Decimal:
 2. Codes that were never issued still give no discount.
 "#;
 
-/// All pictures.
+/// Returns the scenes of all pictures.
 pub(super) fn all() -> Vec<Scene> {
     vec![
         start("start", Shade::Dark),
@@ -176,7 +176,7 @@ fn answer(name: &'static str, shade: Shade) -> Scene {
     scene
 }
 
-/// The first start.
+/// Builds the scene of the first start, without settings or a key.
 fn setup() -> Scene {
     let mut scene = scene("setup", Shade::Dark, "");
     scene.settings = String::new();
@@ -186,7 +186,7 @@ fn setup() -> Scene {
     scene
 }
 
-/// Few columns.
+/// Builds the permission scene on a narrow terminal.
 fn narrow() -> Scene {
     let mut scene = permission("narrow", Shade::Dark);
     scene.size = NARROW;

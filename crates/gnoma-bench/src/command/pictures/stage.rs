@@ -15,7 +15,7 @@ use vt100::Screen;
 
 use super::scenes::{PROJECT, Scene, Step};
 
-/// Where programs are looked for besides gnoma's own folder.
+/// The folders in which programs are looked for, besides gnoma's own folder.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// The models that the server says it has.
 const MODELS: &str = r#"{"object":"list","data":[]}"#;

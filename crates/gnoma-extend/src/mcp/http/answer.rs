@@ -27,13 +27,13 @@ use super::{
 /// The tasks that answer a server's requests. They end with it.
 pub(super) type Answering = Mutex<JoinSet<()>>;
 
-/// Where messages of a server come in.
+/// The receiver of a server's messages.
 pub(super) struct Inbox<'a> {
     pub(super) shared: &'a Arc<HttpShared>,
     pub(super) answering: &'a Answering,
 }
 
-/// How a stream of events ended.
+/// The way in which a stream of events ended.
 pub(super) enum StreamEnd {
     /// With what was waited for.
     Answer(Result<Value, CallError>),
@@ -217,7 +217,7 @@ impl Inbox<'_> {
     }
 }
 
-/// How long is waited before a stream is continued.
+/// Returns the time to wait before a stream is continued.
 pub(super) fn resume_wait(events: &Events) -> Duration {
     let asked = events.retry_ms.map(Duration::from_millis);
     asked.unwrap_or(RESUME_WAIT).min(MAX_RESUME_WAIT)

@@ -6,9 +6,9 @@ use serde_json::{Map, Value};
 
 /// The keyword that marks an argument.
 const MARK: &str = "x-mcp-header";
-/// What the names of arguments' headers begin with.
+/// The prefix of the names of headers that repeat arguments.
 const PREFIX: &str = "Mcp-Param-";
-/// What stands around values that cannot be sent as they are.
+/// The marks around values that cannot be sent as they are.
 const ENCODED: (&str, &str) = ("=?base64?", "?=");
 /// The largest whole number that every server reads exactly.
 const MAX_EXACT: i64 = (1 << 53) - 1;
@@ -127,7 +127,7 @@ fn check_kind(property: &Value) -> Result<(), String> {
     is_fine.then_some(()).ok_or_else(|| "may be too large a number for one".to_owned())
 }
 
-/// How many marks there are anywhere in a schema, also where they mean nothing.
+/// Returns the number of marks anywhere in a schema, also where they mean nothing.
 fn count_marks(schema: &Value, depth: usize) -> usize {
     /// Deeper is nothing that a model gets.
     const MAX_DEPTH: usize = 64;

@@ -40,13 +40,13 @@ const NO_SESSION: i64 = -32001;
 /// The method of a call of a tool.
 const CALL: &str = "tools/call";
 
-/// A request.
+/// A request to a server.
 pub(crate) struct Outgoing<'a> {
     pub(crate) method: &'a str,
     pub(crate) params: &'a Map<String, Value>,
     /// Headers for this request.
     pub(crate) headers: &'a [(String, String)],
-    /// It is sent on the wire without a handshake.
+    /// `true` if the request is sent on the wire without a handshake.
     pub(crate) is_stateless: bool,
 }
 

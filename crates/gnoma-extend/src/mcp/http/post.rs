@@ -29,17 +29,17 @@ const UNAUTHORIZED: u16 = 401;
 /// The status of a service that is not there for a while.
 const UNAVAILABLE: u16 = 503;
 
-/// What is sent.
+/// A message to the server.
 pub(super) struct Message<'a> {
     /// The body; without one the message is a GET for a stream of events.
     pub(super) body: Option<String>,
     /// Headers besides those of each request.
     pub(super) headers: &'a [(String, String)],
-    /// It may be sent again although the server may have worked on it.
+    /// `true` if the message may be sent again although the server may have worked on it.
     pub(super) is_repeatable: bool,
 }
 
-/// What is to be done about an answer.
+/// The next step after an answer: take it, or send the message again.
 #[expect(
     clippy::large_enum_variant,
     reason = "there is one at a time, and it is taken apart at once"
@@ -190,7 +190,7 @@ impl Sending<'_> {
     }
 }
 
-/// What an error of the connection means for what was asked.
+/// Converts an error of the connection to the error of the call.
 pub(super) fn net_error(error: NetError) -> CallError {
     match error.kind {
         NetErrorKind::Timeout | NetErrorKind::Broken => CallError::Broken(error.to_string()),
@@ -204,7 +204,7 @@ pub(super) fn net_error(error: NetError) -> CallError {
     }
 }
 
-/// What a status that is no success means.
+/// Converts a status other than success to the error of the call.
 async fn refusal(shared: &HttpShared, reply: Reply) -> CallError {
     const FORBIDDEN: u16 = 403;
     let status = reply.status;

@@ -15,10 +15,10 @@ use tokio::sync::watch;
 
 use super::super::{handler::Handler, oauth::Authorizer};
 
-/// Where the server is, and what it knows this client by.
+/// The address of the server, and the session by which it knows this client.
 #[derive(Clone, Debug)]
 pub(super) struct ServerPlace {
-    /// Its address, also after a redirect.
+    /// The address of the server, also after a redirect.
     pub(super) url: String,
     /// The session, if the server keeps one.
     pub(super) session: Option<String>,
@@ -31,7 +31,7 @@ pub(super) struct HttpShared {
     pub(super) http: Http,
     pub(super) handler: Handler,
     pub(super) authorizer: Authorizer,
-    /// What the server's entry sends with each request.
+    /// The headers that the server's configuration sends with each request.
     headers: Vec<(String, Secret<String>)>,
     pub(super) place: Mutex<ServerPlace>,
     /// Counts the sessions that were begun.

@@ -7,23 +7,23 @@ use serde_json::{Map, Value};
 
 use super::{challenge, door::Door};
 
-/// What the paths of descriptions have in common.
+/// The part that the paths of all descriptions have in common.
 const WELL_KNOWN: &str = "/.well-known/";
 
-/// What a server says of the authorization that it wants.
+/// The description that a server gives of the authorization it requires.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ProtectedResource {
-    /// What tokens are asked for.
+    /// The resource for which tokens are requested.
     pub(super) resource: String,
     /// The scopes that it knows.
     pub(super) scopes: Vec<String>,
     servers: Vec<String>,
 }
 
-/// What an authorization server says of itself.
+/// The description that an authorization server gives of itself.
 #[derive(Clone, Debug)]
 pub(super) struct AuthorizationServer {
-    /// Its name; `None` where a server has none, which only older ones may.
+    /// The name of the authorization server; `None` where a server has none, which only older ones may.
     pub(super) issuer: Option<String>,
     pub(super) authorization: String,
     pub(super) token: String,
@@ -42,7 +42,7 @@ impl AuthorizationServer {
         self.document.get(key).and_then(Value::as_bool).unwrap_or(false)
     }
 
-    /// Reads a description.
+    /// Reads the description of an authorization server.
     fn read(document: Map<String, Value>) -> Option<Self> {
         let text = |key: &str| document.get(key).and_then(Value::as_str).map(str::to_owned);
         Some(Self {
@@ -85,7 +85,7 @@ pub(super) async fn discover(
     Err(format!("no authorization server answers: {}", resource.servers.join(", ")))
 }
 
-/// What a server says of the authorization that it wants; `None` where it says nothing.
+/// Returns the description that a server gives of the authorization it requires; `None` where it gives none.
 async fn protected_resource(
     door: &Door,
     base: &Url,
@@ -174,7 +174,7 @@ fn is_same_issuer(issuer: &Url, name: &str, said: &str) -> bool {
     said == name || (is_root && said.trim_end_matches('/') == name.trim_end_matches('/'))
 }
 
-/// Where the description of an authorization server may be.
+/// Returns the addresses at which the description of an authorization server may be.
 fn places(issuer: &Url) -> Vec<Url> {
     const OAUTH: &str = "/.well-known/oauth-authorization-server";
     const OPENID: &str = "/.well-known/openid-configuration";
@@ -227,7 +227,7 @@ fn at(base: &Url, path: &str) -> Url {
     url
 }
 
-/// What a server is called where it does not say it.
+/// Returns the name of a server that does not give its own.
 fn canonical(base: &Url) -> String {
     let mut url = base.clone();
     url.set_fragment(None);

@@ -34,7 +34,7 @@ impl std::error::Error for DoorError {}
 #[derive(Clone, Debug)]
 pub(super) struct Door(pub(super) Http);
 
-/// An answer.
+/// An answer to an HTTP request.
 pub(super) struct HttpAnswer {
     pub(super) status: u16,
     pub(super) body: Vec<u8>,

@@ -180,7 +180,7 @@ impl PendingLogin {
     }
 }
 
-/// What was granted: what the answer says, or else what was asked for.
+/// Returns the scopes that were granted: those in the answer, or else those that were asked for.
 pub(super) fn granted(response: &BasicTokenResponse, asked: &[String]) -> Vec<String> {
     match response.scopes() {
         Some(scopes) => scopes.iter().map(|scope| scope.to_string()).collect(),
@@ -188,7 +188,7 @@ pub(super) fn granted(response: &BasicTokenResponse, asked: &[String]) -> Vec<St
     }
 }
 
-/// Seconds since 1970.
+/// Returns the current time, in seconds since 1970.
 pub(super) fn now_s() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }

@@ -6,17 +6,17 @@ use serde_json::json;
 
 use super::{discovery::AuthorizationServer, door::Door};
 
-/// How gnoma is called where it registers.
+/// The name under which gnoma registers as a client.
 const CLIENT_NAME: &str = "gnoma";
 /// The list of how clients may say who they are where they ask for tokens.
 const AUTH_METHODS: &str = "token_endpoint_auth_methods_supported";
 
-/// Who a client says that it is, where that was agreed on before.
+/// The identity of a client that was agreed on before.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Registered {
     pub(crate) client_id: Option<String>,
     pub(crate) client_secret: Option<String>,
-    /// Where a document describes the client.
+    /// The address of a document that describes the client.
     pub(crate) metadata_url: Option<String>,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct Registered {
 pub(super) struct RegisteredClient {
     pub(super) id: String,
     pub(super) secret: Option<String>,
-    /// How the secret is sent, if the server said so.
+    /// The way in which the secret is sent, if the server named one.
     method: Option<String>,
 }
 

@@ -13,29 +13,29 @@ use sha2::{Digest as _, Sha256};
 
 use super::super::keyring::Keyring;
 
-/// What is known of a login.
+/// The stored facts about a login.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct StoredCredentials {
-    /// What the authorization server knows gnoma by.
+    /// The id by which the authorization server knows gnoma.
     pub(super) client_id: String,
     /// gnoma's own secret there, if it was given one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) client_secret: Option<String>,
-    /// The tokens.
+    /// The tokens that the server issued.
     pub(super) token_response: Option<BasicTokenResponse>,
-    /// What was granted.
+    /// The scopes that were granted.
     #[serde(default)]
     pub(super) granted_scopes: Vec<String>,
-    /// When the tokens came, in seconds since 1970.
+    /// The time at which the tokens arrived, in seconds since 1970.
     #[serde(default)]
     pub(super) token_received_at: Option<u64>,
-    /// Who gave them.
+    /// The authorization server that issued them.
     #[serde(default)]
     pub(super) issuer: Option<String>,
 }
 
-/// Where the tokens of one server are: in memory, and in the person's keyring, or else in a file that only its
-/// owner can read. Where they are in the keyring, the file says so.
+/// The store of one server's tokens: in memory, and in the person's keyring, or else in a file that only its owner
+/// can read. Where they are in the keyring, the file says so.
 #[derive(Clone)]
 pub struct Tokens {
     kept: Arc<Mutex<Option<StoredCredentials>>>,
@@ -44,7 +44,7 @@ pub struct Tokens {
     server: String,
 }
 
-/// What the file holds.
+/// The content of the token file.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum TokenFile {
@@ -85,7 +85,7 @@ impl Tokens {
         }
     }
 
-    /// Whether there are any.
+    /// Reports whether there are any tokens.
     #[must_use]
     pub fn are_there(&self) -> bool {
         self.path.as_ref().is_some_and(|path| path.exists()) || self.kept.lock().is_some()

@@ -14,7 +14,7 @@ use serde_json::Value;
 /// A schema for providers.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ProviderSchema {
-    /// The schema.
+    /// The schema that providers accept.
     pub(super) schema: Value,
     /// Arguments that have another name for models than for the server: that name, and the server's.
     pub(super) renamed: Vec<(String, String)>,

@@ -43,7 +43,7 @@ fn is_plain(name: &str) -> bool {
 
 /// A name that providers take and that nothing else has.
 fn plain(name: &str, is_taken: impl Fn(&str) -> bool) -> String {
-    /// What a number needs behind the name, in bytes.
+    /// The room for a number after the name, in bytes.
     const ROOM: usize = 8;
     let replace = |c: char| if c.is_ascii_alphanumeric() || "_.-".contains(c) { c } else { '_' };
     let replaced: String = name.chars().map(replace).take(MAX_BYTES - ROOM).collect();

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 /// Deepest references and choices at the root that are followed.
 const MAX_DEPTH: usize = 8;
-/// Keywords of choices.
+/// The keywords that offer a choice between schemas.
 const CHOICES: [&str; 2] = ["anyOf", "oneOf"];
 /// Keywords of the root that say something about the whole value, which providers do not take there.
 const DROPPED: [&str; 16] = [
@@ -126,7 +126,7 @@ impl Merged {
     }
 }
 
-/// What a reference within a schema leads to.
+/// Returns the part of a schema that a reference within it points to.
 pub(super) fn resolve<'a>(whole: &'a Value, target: &str) -> Option<&'a Value> {
     let pointer = target.strip_prefix('#')?;
     let pointer = pointer.replace("%24", "$").replace("%7E", "~").replace("%20", " ");

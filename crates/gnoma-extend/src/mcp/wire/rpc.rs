@@ -7,11 +7,11 @@ use super::json;
 /// An error that a server answered with, or that is answered to it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RpcError {
-    /// Its number; zero where it has none.
+    /// The number of the error; zero where it has none.
     pub(crate) code: i64,
-    /// The server's words.
+    /// The error message of the server.
     pub(crate) message: String,
-    /// What else it says.
+    /// The other data of the error.
     pub(crate) data: Value,
 }
 
@@ -60,9 +60,9 @@ pub(crate) enum Incoming {
     Orphan(RpcError),
     /// A result that does not say of which request it is.
     Unaddressed(Value),
-    /// Something that it wants to be answered, with the id as it wrote it.
+    /// A request that the server wants answered, with the id as the server wrote it.
     Request(Value, String, Value),
-    /// Something that it tells.
+    /// A notification from the server.
     Notification(String, Value),
     /// An answer that cannot be read; to which request, where that can be seen.
     Unreadable(Option<u64>),
@@ -166,7 +166,7 @@ fn classify(message: &Value) -> Incoming {
     }
 }
 
-/// Whether a message has no id, or `null` as its id.
+/// Reports whether a message has no id, or `null` as its id.
 fn is_without_id(fields: &Map<String, Value>) -> bool {
     fields.contains_key("jsonrpc") && fields.get("id").is_none_or(Value::is_null)
 }
@@ -180,7 +180,7 @@ fn number(id: &Value) -> Option<u64> {
 /// The id in a text that is no JSON: of the first or the last `"id":` that has a number behind it and is not
 /// inside of something.
 pub(crate) fn find_id(text: &str) -> Option<u64> {
-    /// Where ids are looked for, in bytes from either end.
+    /// The number of bytes at either end in which ids are looked for.
     const LOOKED_AT: usize = 256;
     let behind = |part: &str, at: usize| -> Option<u64> {
         let after = part.get(at..)?.strip_prefix("\"id\"")?.trim_start().strip_prefix(':')?;

@@ -2,12 +2,12 @@
 
 use super::super::limits::MAX_MESSAGE_BYTES;
 
-/// An event.
+/// An event of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Event {
-    /// Its name; empty where it has none, which means a message.
+    /// The name of the event; empty where it has none, which means a message.
     pub(crate) name: String,
-    /// Its lines, with line ends between them.
+    /// The lines of the event, with line ends between them.
     pub(crate) data: String,
 }
 
@@ -21,7 +21,7 @@ pub(crate) struct Events {
     after_return: bool,
     /// The id of the last event that has one.
     pub(crate) last_id: Option<String>,
-    /// How long to wait before connecting again, in milliseconds, if the server says so.
+    /// The time to wait before connecting again, in milliseconds, if the server gives one.
     pub(crate) retry_ms: Option<u64>,
 }
 

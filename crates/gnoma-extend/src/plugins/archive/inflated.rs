@@ -6,7 +6,7 @@ use miniz_oxide::inflate::{TINFLStatus, decompress_to_vec_with_limit};
 /// Most bytes of what comes out of an archive, including what surrounds the files.
 pub(super) const MAX_UNPACKED_BYTES: usize = 68 << 20;
 
-/// What a raw deflate stream holds.
+/// Unpacks a raw deflate stream.
 pub(super) fn inflate(bytes: &[u8], most: usize, crc: u32) -> Result<Vec<u8>, String> {
     let plain = decompress_to_vec_with_limit(bytes, most).map_err(|error| {
         if error.status == TINFLStatus::HasMoreOutput {
@@ -22,7 +22,7 @@ pub(super) fn inflate(bytes: &[u8], most: usize, crc: u32) -> Result<Vec<u8>, St
     }
 }
 
-/// What a gzip file of one part holds (RFC 1952).
+/// Unpacks a gzip file of one part (RFC 1952).
 pub(super) fn gunzip(bytes: &[u8]) -> Result<Vec<u8>, String> {
     let read = || -> Option<(&[u8], u32)> {
         let at = gzip_head(bytes).ok()??;

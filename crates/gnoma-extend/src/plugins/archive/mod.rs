@@ -12,7 +12,7 @@ use self::{inflated::gunzip, unpacked::Unpacked};
 /// Most bytes of an archive.
 const MAX_ARCHIVE_BYTES: u64 = 64 << 20;
 
-/// Whether a file is an archive, by its name.
+/// Reports whether a file is an archive, by its name.
 pub(super) fn is_archive(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     [".tar", ".tar.gz", ".tgz", ".zip"].iter().any(|ending| name.ends_with(ending))

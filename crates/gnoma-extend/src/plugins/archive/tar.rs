@@ -4,7 +4,7 @@ use super::unpacked::{MAX_ENTRIES, Unpacked};
 
 const BLOCK: usize = 512;
 
-/// What notes say about the next entry.
+/// The notes about the next entry of the archive.
 #[derive(Default)]
 struct Notes {
     path: Option<String>,
@@ -89,7 +89,7 @@ fn pax(mut body: &[u8], notes: &mut Notes) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether the header's sum is right: it is a header then.
+/// Checks that the header's sum is right: only then is it a header.
 fn check(header: &[u8]) -> Result<(), String> {
     let sum = |(at, byte): (usize, &u8)| {
         if (148..156).contains(&at) { u64::from(b' ') } else { u64::from(*byte) }

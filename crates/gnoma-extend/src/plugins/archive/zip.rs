@@ -5,10 +5,10 @@ use super::{
     unpacked::{MAX_ENTRIES, Unpacked},
 };
 
-/// How the list ends: `PK\5\6` and 18 bytes more.
+/// The start of the record at the end of the list: `PK\5\6`, followed by 18 bytes.
 const END: &[u8] = b"PK\x05\x06";
 const END_BYTES: usize = 22;
-/// How far from the end that may stand: a comment follows it.
+/// The largest distance of that record from the end of the file: a comment follows it.
 const MAX_COMMENT_BYTES: usize = 65_535;
 const LISTED: &[u8] = b"PK\x01\x02";
 const LISTED_BYTES: usize = 46;
@@ -96,7 +96,7 @@ fn u32_at(bytes: &[u8], at: usize) -> Result<u32, String> {
     part.map(|part| u32::from_le_bytes(*part)).ok_or_else(damaged)
 }
 
-/// A short length.
+/// Reads a length of two bytes.
 fn usize_of(bytes: &[u8], at: usize) -> Result<usize, String> {
     u16_at(bytes, at).map(usize::from)
 }

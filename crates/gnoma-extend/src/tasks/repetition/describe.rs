@@ -20,21 +20,21 @@ const MIN_NAME_CHARS: usize = 3;
 /// Name of a task that nothing else names.
 const USUAL_NAME: &str = "chore";
 
-/// What an occurrence did in a step.
+/// The action of an occurrence in a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RepeatedAction {
-    /// It ran a command.
+    /// The step ran a command.
     Command,
-    /// It changed a file.
+    /// The step changed a file.
     Edit,
-    /// It wrote a file.
+    /// The step wrote a file.
     Write,
 }
 
 /// A step of a chore.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RepeatedStep {
-    /// What was done.
+    /// The action of the step.
     pub action: RepeatedAction,
     /// The command or path, with `*` in the places that differ.
     pub shape: String,

@@ -34,7 +34,7 @@ pub(super) fn find_existing<'a>(
     })
 }
 
-/// Whether two words are the same but for an ending.
+/// Reports whether two words are the same except for an ending.
 fn is_same_word(one: &str, other: &str) -> bool {
     let is_long = one.len().min(other.len()) >= MIN_STEM_BYTES;
     one == other || (is_long && (one.starts_with(other) || other.starts_with(one)))

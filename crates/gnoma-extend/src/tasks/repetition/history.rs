@@ -20,11 +20,11 @@ pub struct PastSession {
 pub struct PastTurn {
     /// The index of the turn in its session, from 0.
     pub index: u32,
-    /// The person's message.
+    /// The message of the person.
     pub message: String,
     /// The calls that change something or run a command, in order.
     pub calls: Vec<PastCall>,
-    /// Whether the turn was completed, its checks did not fail, and it was not rewound.
+    /// `true` if the turn was completed, its checks did not fail, and it was not rewound.
     pub ended_well: bool,
 }
 
@@ -47,7 +47,7 @@ pub enum PastCall {
 pub struct ExistingRecipe {
     /// The name that people run it by.
     pub name: String,
-    /// Its text.
+    /// The text of the recipe.
     pub text: String,
 }
 

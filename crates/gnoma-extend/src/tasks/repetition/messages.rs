@@ -16,7 +16,7 @@ pub(super) fn find_named_values(messages: &[&str]) -> Option<Values> {
     })
 }
 
-/// How a value looks: it holds a digit, a capital after a small letter, a sign between letters.
+/// The form of a value: whether it holds a digit, a capital after a small letter, or a sign between letters.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct ValueForm {
     has_digit: bool,

@@ -33,7 +33,7 @@ pub struct Repetition {
     pub name: String,
     /// The occurrences, the oldest first, as indexes of a session and of a turn in its list.
     pub occurrences: Vec<(usize, usize)>,
-    /// The steps.
+    /// The steps that all occurrences have.
     pub steps: Vec<RepeatedStep>,
     /// Steps that some occurrences lack.
     pub optional_steps: Vec<RepeatedStep>,

@@ -25,19 +25,19 @@ const RARE: usize = 3;
 /// Similarity from which a turn that ended badly was a try at the same chore.
 const SAME_TRY: f32 = 0.75;
 
-/// What a command counts that has an argument in common with another step or the messages.
+/// The score of a command that has an argument in common with another step or the messages.
 const LINKED_COMMAND: usize = 4;
-/// What another rare command counts.
+/// The score of another rare command.
 const RARE_COMMAND: usize = 2;
-/// What a rare command of many words counts whose first two are common.
+/// The score of a rare command of many words whose first two words are common.
 const RARE_WORDS: usize = 1;
 /// Words of such a command.
 const MANY_WORDS: usize = 4;
-/// What a rare file counts that has an argument in common with another step.
+/// The score of a rare file that has an argument in common with another step.
 const LINKED_FILE: usize = 2;
-/// What a file counts that is the same each time.
+/// The score of a file that is the same each time.
 const FIXED_FILE: usize = 1;
-/// What the steps of a chore must count together.
+/// The score that the steps of a chore must reach together.
 const MIN_SCORE: usize = 4;
 
 /// A step of a pattern.
@@ -69,7 +69,7 @@ pub(super) struct Pattern {
     pub(super) optional: Vec<PatternStep>,
     /// The values of each argument, in the order of `turns`.
     pub(super) arguments: Vec<Values>,
-    /// How particular its steps are.
+    /// The score of how particular its steps are.
     pub(super) score: usize,
 }
 
@@ -91,7 +91,7 @@ impl Pattern {
     }
 }
 
-/// A growing pattern.
+/// A pattern that is still growing.
 struct Growing<'a> {
     turns: &'a Turns,
     members: Vec<usize>,
@@ -216,7 +216,7 @@ impl Turns {
         is_chore.then_some(pattern)
     }
 
-    /// Whether turns are enough occurrences in enough sessions. Forks of one session count as one.
+    /// Reports whether turns are enough occurrences in enough sessions. Forks of one session count as one.
     fn is_repeated(&self, members: &[usize], history: &[PastSession]) -> bool {
         let mut counts: HashMap<&str, HashMap<usize, usize>> = HashMap::new();
         for turn in members.iter().filter_map(|number| self.all.get(*number)) {
@@ -281,7 +281,7 @@ impl Turns {
         head
     }
 
-    /// Whether an argument in a step also occurs in another step, or a command's in the messages.
+    /// Reports whether an argument in a step also occurs in another step, or a command's argument in the messages.
     fn is_linked(&self, step: &PatternStep, pattern: &Pattern, history: &[PastSession]) -> bool {
         let holds = |step: &PatternStep, argument: &Values| {
             step.template.slots() > 0

@@ -21,7 +21,7 @@ const MAX_COMMAND_BYTES: usize = 1 << 10;
 /// The number of a distinct step.
 pub(super) type StepId = u32;
 
-/// What a step does.
+/// The kind of action in a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum StepKind {
     Command,

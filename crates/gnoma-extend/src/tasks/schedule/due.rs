@@ -8,7 +8,7 @@ use super::rule::ScheduleRule;
 /// Most series of runs whose numbers are retained, so that a clock that is set back does not repeat them.
 const MAX_SERIES: usize = 2_000;
 
-/// How far a schedule is.
+/// The progress of a schedule.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScheduleProgress {
     /// The number of the last time that has passed; `None`: none has.
@@ -17,7 +17,7 @@ pub struct ScheduleProgress {
     done: Vec<(i64, i64)>,
 }
 
-/// What a look at the clock has found.
+/// The result of comparing a schedule with the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextRun {
     /// A run is due, for the time at this moment. Earlier ones that were missed are not made up for.

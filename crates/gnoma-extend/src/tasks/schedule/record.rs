@@ -23,20 +23,20 @@ pub struct ScheduleRecord {
     pub id: u32,
     /// The name of the task, and its arguments.
     pub words: Vec<String>,
-    /// When it runs.
+    /// The rule that says when the schedule runs.
     pub rule: ScheduleRule,
     /// The time zone of its days and times; empty for that of the machine.
     #[serde(default)]
     pub zone: String,
-    /// When it was made, in milliseconds since 1970.
+    /// The time at which the schedule was made, in milliseconds since 1970.
     pub made_ms: i64,
-    /// What a run may cost, in millionths of a dollar.
+    /// The most that a run may cost, in millionths of a dollar.
     pub budget_micro_usd: u64,
     /// The permission mode that the person has set for it; without one, runs have `plan`, or a stricter one of the
     /// settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<PermissionMode>,
-    /// Where it runs.
+    /// The folder in which the schedule runs.
     pub folder: PathBuf,
     /// Further folders to work in.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -44,19 +44,19 @@ pub struct ScheduleRecord {
     /// Profile of the settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// Provider to ask.
+    /// The provider that runs ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
-    /// Model to ask.
+    /// The model that runs ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Nothing runs until the person resumes it.
+    /// `true` if nothing runs until the person resumes the schedule.
     #[serde(default)]
     pub is_paused: bool,
-    /// How far it is.
+    /// The progress of the schedule.
     #[serde(default)]
     pub progress: ScheduleProgress,
-    /// Its last run.
+    /// The last run of the schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<ScheduledRun>,
 }
@@ -64,11 +64,11 @@ pub struct ScheduleRecord {
 /// A run that a schedule began.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScheduledRun {
-    /// When it began, in milliseconds since 1970.
+    /// The time at which the run began, in milliseconds since 1970.
     pub began_ms: i64,
     /// The session that it runs in; empty if it could not begin.
     pub session: String,
-    /// Its end in a sentence; `None`: it goes on, or the server was killed.
+    /// The end of the run in a sentence; `None`: the run goes on, or the server was killed.
     pub end: Option<String>,
 }
 

@@ -41,11 +41,11 @@ pub enum ScheduleRule {
         /// The minutes, from 1.
         minutes: u32,
     },
-    /// Once.
+    /// A single run at one moment.
     Once {
         /// The moment, in milliseconds since 1970.
         at_ms: i64,
-        /// It is when the limits of models reset.
+        /// `true` if the moment is the one when the limits of models reset.
         at_limits: bool,
     },
 }
@@ -53,7 +53,7 @@ pub enum ScheduleRule {
 /// A time that a rule names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Occurrence {
-    /// Its number: higher for later ones, and the same whatever a clock or a zone does.
+    /// The number of the occurrence: higher for later ones, and the same whatever a clock or a zone does.
     pub number: i64,
     /// The moment, in milliseconds since 1970.
     pub at_ms: i64,

@@ -28,7 +28,7 @@ const EDIT: &str = "edit";
 /// The reason why a schedule cannot be read or changed.
 #[derive(Debug)]
 pub enum ScheduleStoreError {
-    /// The disk refuses.
+    /// Reading or writing a file fails.
     Io(PathBuf, io::Error),
     /// There is no such schedule.
     Missing(u32),

@@ -93,7 +93,7 @@ impl Chat {
 }
 
 impl WholeDetail {
-    /// Whether `next` is more of this text. Opaque data comes whole.
+    /// Reports whether `next` is more of this text. Opaque data comes whole.
     fn goes_on_with(&self, next: &Detail<'_>) -> bool {
         let same_place = next.index.0.is_none() || self.index == next.index.0;
         self.r#type == next.r#type.as_str() && same_place && next.data.is_empty()

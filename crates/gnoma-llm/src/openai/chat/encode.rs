@@ -59,7 +59,7 @@ pub(super) fn envelope(
     })
 }
 
-/// Whether a temperature may be set: servers with models of their own know what these refuse.
+/// Reports whether a temperature may be set: servers with models of their own know what these refuse.
 fn samples(quirks: &Quirks, request: &ModelRequest) -> bool {
     match quirks.effort {
         EffortField::Words(_) => quirks.family(&request.model).samples(request.effort),

@@ -79,7 +79,7 @@ pub(super) struct WholeDetail {
     pub(super) index: Option<u64>,
 }
 
-/// A request.
+/// A request to OpenAI's chat completions.
 #[derive(Debug, Serialize)]
 pub(super) struct OpenAiRequest<'a> {
     pub(super) model: &'a str,
@@ -103,13 +103,13 @@ pub(super) struct OpenAiRequest<'a> {
     pub(super) messages: Vec<Plain<'a>>,
 }
 
-/// What a stream should bring besides words.
+/// The information that a stream should bring besides words.
 #[derive(Debug, Serialize)]
 pub(super) struct StreamOptions {
     pub(super) include_usage: bool,
 }
 
-/// How hard to think, in one of the forms servers know.
+/// The effort of thinking, in one of the forms that servers know.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct EffortSetting {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -122,7 +122,7 @@ pub(super) struct EffortSetting {
     pub(super) chat_template_kwargs: Option<TemplateArguments>,
 }
 
-/// OpenRouter's form.
+/// The effort in OpenRouter's form.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Reasoning {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -131,13 +131,13 @@ pub(super) struct Reasoning {
     pub(super) max_tokens: Option<u32>,
 }
 
-/// DeepSeek's form.
+/// The switch for thinking in DeepSeek's form.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Switch {
     pub(super) r#type: &'static str,
 }
 
-/// What goes into the chat template: Qwen and others look at the first, gpt-oss at the second.
+/// The arguments for the chat template: Qwen and others look at the first, gpt-oss at the second.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(super) struct TemplateArguments {
     pub(super) enable_thinking: bool,
@@ -145,7 +145,7 @@ pub(super) struct TemplateArguments {
     pub(super) reasoning_effort: Option<&'static str>,
 }
 
-/// What a model said.
+/// A message by the model.
 #[derive(Debug, Serialize)]
 pub(super) struct FromModel<'a> {
     pub(super) role: &'static str,
@@ -161,7 +161,7 @@ pub(super) struct FromModel<'a> {
     pub(super) tool_calls: Vec<FunctionCall<'a>>,
 }
 
-/// A tool's answer.
+/// The answer of a tool.
 #[derive(Debug, Serialize)]
 pub(super) struct FromTool<'a> {
     pub(super) role: &'static str,

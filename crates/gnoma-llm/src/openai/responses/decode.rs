@@ -19,7 +19,7 @@ use crate::{
     names::NameMap,
 };
 
-/// Reads one answer.
+/// A decoder for one answer of the Responses API.
 pub(super) struct ResponsesDecoder {
     profile: Arc<Profile>,
     items: Items,

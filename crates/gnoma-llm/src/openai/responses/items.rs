@@ -22,7 +22,7 @@ use crate::{
     names::NameMap,
 };
 
-/// What a piece of an item is.
+/// The kind of a piece of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ItemPartKind {
     Text,
@@ -43,7 +43,7 @@ struct ItemPart {
     kind: ItemPartKind,
     index: u64,
     slot: Slot,
-    /// How much of it was passed on, in bytes.
+    /// The number of bytes of the part that were passed on.
     passed: usize,
 }
 
@@ -61,9 +61,9 @@ enum OpenItem {
 struct ItemCall {
     /// Set once the call has been announced.
     slot: Option<Slot>,
-    /// How much of the arguments was passed on, in bytes.
+    /// The number of bytes of the arguments that were passed on.
     passed: usize,
-    /// What was passed on stands for arguments that are still to come.
+    /// True if the text that was passed on stands for arguments that are still to come.
     is_stand_in: bool,
     done: bool,
 }

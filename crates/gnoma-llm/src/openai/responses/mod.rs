@@ -20,7 +20,7 @@ use crate::{
 };
 use gnoma_core::{Message, ModelRequest, RawJson, ToolSpec};
 
-/// The dialect.
+/// The dialect of one Responses endpoint.
 pub(crate) struct Responses {
     profile: Arc<Profile>,
 }

@@ -21,9 +21,9 @@ pub(super) struct ReasoningItem<'a> {
     pub(super) id: &'a str,
     /// The texts are raw reasoning, not summaries.
     pub(super) raw: bool,
-    /// What is shown of it.
+    /// The shown texts of the item.
     pub(super) texts: Vec<&'a str>,
-    /// The encrypted whole.
+    /// The whole reasoning in encrypted form.
     pub(super) encrypted: Option<&'a str>,
 }
 
@@ -50,7 +50,7 @@ impl<'a> ReasoningItem<'a> {
         }
     }
 
-    /// Whether a server that stores nothing can make use of it. A summary alone is no reasoning, and
+    /// Reports whether a server that stores nothing can make use of the item. A summary alone is no reasoning, and
     /// OpenAI refuses an item that it neither stored nor finds encrypted.
     pub(super) fn can_return(&self) -> bool {
         self.encrypted.is_some() || (self.raw && !self.texts.is_empty())

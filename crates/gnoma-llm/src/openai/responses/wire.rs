@@ -34,7 +34,7 @@ pub(super) struct ResponsesRequest<'a> {
     pub(super) input: [(); 0],
 }
 
-/// How to reason.
+/// The settings for reasoning in a request.
 #[derive(Serialize)]
 pub(super) struct Reasoning {
     pub(super) effort: &'static str,
@@ -42,7 +42,7 @@ pub(super) struct Reasoning {
     pub(super) summary: Option<&'static str>,
 }
 
-/// What the answer's text is.
+/// The settings for the text of the answer.
 #[derive(Serialize)]
 pub(super) struct TextSetting<'a> {
     pub(super) format: TextFormat<'a>,
@@ -58,7 +58,7 @@ pub(super) struct TextFormat<'a> {
     pub(super) schema: &'a RawValue,
 }
 
-/// Whether tools are called.
+/// The setting for whether tools are called.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum ResponsesToolChoice<'a> {
@@ -112,7 +112,7 @@ pub(super) enum InputItem<'a> {
     },
 }
 
-/// What a message or a result says.
+/// The content of a message or a result.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum ResponsesContent<'a> {
@@ -180,7 +180,7 @@ pub(super) struct Response<'a> {
     pub(super) status: Text<'a>,
     #[serde(borrow)]
     pub(super) output: Option<&'a RawValue>,
-    /// A [`Usage`].
+    /// The token counts, as a [`Usage`].
     #[serde(borrow)]
     pub(super) usage: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -189,7 +189,7 @@ pub(super) struct Response<'a> {
     pub(super) incomplete_details: Option<Incomplete<'a>>,
 }
 
-/// Why an answer is incomplete.
+/// The details of an incomplete answer, with the reason.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Incomplete<'a> {
@@ -243,7 +243,7 @@ pub(super) struct OutputItem<'a> {
     pub(super) summary: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(super) encrypted_content: Text<'a>,
-    /// Whether a message is a remark in between or the answer.
+    /// The phase of a message: a remark in between, or the answer.
     #[serde(borrow)]
     pub(super) phase: Text<'a>,
 }

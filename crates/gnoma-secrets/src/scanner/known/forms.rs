@@ -41,7 +41,7 @@ const fn run_from<const COUNT: usize>(first: u8) -> [u8; COUNT] {
     digits
 }
 
-/// How a form came about.
+/// The way in which a form was derived from its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FormScript {
     /// The letters of the value in their order.
@@ -71,7 +71,7 @@ pub(super) fn each(value: &[u8], take: &mut dyn FnMut(FormScript, Zeroizing<Vec<
     }
 }
 
-/// What only few tools write.
+/// Gives the forms that only few tools write.
 fn rare(value: &[u8], backwards: &[u8], give: &mut dyn FnMut(FormScript, Zeroizing<Vec<u8>>)) {
     give(FormScript::Letters, mapped(value, rot13));
     give(FormScript::Letters, mapped(value, rot47));

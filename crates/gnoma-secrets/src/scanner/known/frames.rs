@@ -27,7 +27,8 @@ const MAX_CELL_BYTES: usize = 40;
 const MAX_LINE_BYTES: usize = 240;
 const MAX_COLUMNS: usize = 12;
 
-/// What stands between numbers that count, without them and without the words that stand in each entry.
+/// Returns the text between numbers that count, without the numbers and without the words that are the same in each
+/// entry.
 pub(super) fn without_counters(text: &[u8]) -> Option<View> {
     let mut view = View::default();
     let mut counted: Vec<Range<usize>> = Vec::new();
@@ -105,7 +106,7 @@ fn push(text: &[u8], range: Range<usize>, view: &mut View) {
     view.push_literal(text.get(range.clone()).unwrap_or_default(), range.start);
 }
 
-/// Which words of an entry, by their place, are the same in nearly all.
+/// Returns the words of an entry, by their place, that are the same in nearly all entries.
 fn frame_words(text: &[u8], entries: &[Range<usize>]) -> [bool; MAX_FRAME_WORDS] {
     let mut frame = [false; MAX_FRAME_WORDS];
     let Some(sample) = entries.get(1) else { return frame };
@@ -170,7 +171,7 @@ fn read_down(text: &[u8], lines: &[Vec<Range<usize>>], view: &mut View) {
     view.separate(lines.last().and_then(|line| line.last()).map_or(0, |cell| cell.end));
 }
 
-/// What a line has between tabs and runs of blanks; nothing where it is no line of a table.
+/// Returns the ranges between tabs and runs of blanks in a line; empty if it is no line of a table.
 fn cells(text: &[u8], line: Range<usize>) -> Vec<Range<usize>> {
     let mut cells = Vec::new();
     if line.len() > MAX_LINE_BYTES {

@@ -31,10 +31,10 @@ const MAX_PARTS: usize = 256;
 /// The least number of slots.
 const MIN_SLOTS: usize = 1 << 12;
 
-/// Where a form came from.
+/// The origin of a form in the store.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FormEntry {
-    /// Where its letters begin in the store.
+    /// The range of its letters in the store.
     start: usize,
     end: usize,
     /// The number of the value.
@@ -59,11 +59,11 @@ pub(super) struct FormIndex {
 /// A part of a form that stands in a text.
 pub(super) struct FormPiece {
     pub(super) form: FormEntry,
-    /// Where in the letters of the text, with all that stands between its parts.
+    /// The range in the letters of the text, with all that stands between the parts of the piece.
     pub(super) place: Range<usize>,
-    /// Which letters of the form are covered, from the first to the last.
+    /// The range of the form's letters that are covered, from the first to the last.
     pub(super) covered: Range<usize>,
-    /// How many letters of the form stand there.
+    /// The number of the form's letters that the text has there.
     pub(super) count: usize,
 }
 
@@ -129,7 +129,7 @@ impl FormIndex {
         }
     }
 
-    /// Whether a group that begins at `from` or later was entered.
+    /// True if a group that begins at `from` or later was entered.
     fn stands_in(&self, group: u64, slot: usize, from: usize) -> bool {
         let mut link = self.heads.get(slot).copied().unwrap_or_default();
         for _ in 0..MAX_SAME_GROUP {
@@ -249,7 +249,7 @@ fn same_before(text: &[u8], form: &[u8], text_at: usize, form_at: usize) -> usiz
     pairs.zip(form).take_while(|(one, two)| one == two).count()
 }
 
-/// How far behind a piece its next part stands.
+/// Returns the distance from the end of a piece to its next part.
 fn gap_after(text: &[u8], form: &[u8], piece: &FormPiece) -> Option<usize> {
     let rest = form.get(piece.covered.end..).filter(|rest| !rest.is_empty())?;
     let joint = rest.get(..JOINT_LETTERS).unwrap_or(rest);
@@ -257,7 +257,7 @@ fn gap_after(text: &[u8], form: &[u8], piece: &FormPiece) -> Option<usize> {
     memmem::find(text.get(piece.place.end..end)?, joint)
 }
 
-/// How far before a piece its part before stands.
+/// Returns the distance from the start of a piece to the part before it.
 fn gap_before(text: &[u8], form: &[u8], piece: &FormPiece) -> Option<usize> {
     let rest = form.get(..piece.covered.start).filter(|rest| !rest.is_empty())?;
     let joint = rest.get(rest.len().saturating_sub(JOINT_LETTERS)..).unwrap_or(rest);

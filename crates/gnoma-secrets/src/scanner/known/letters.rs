@@ -11,7 +11,7 @@ const BLOCK_BYTES: usize = 4 << 10;
 /// Bytes that are reduced at a time: the counts of one step do not wait for those of the last.
 const STEP_BYTES: usize = 4;
 
-/// What each byte is reduced to; 0 for what is left out.
+/// The letter or digit to which each byte is reduced; 0 for bytes that are left out.
 static FOLDED: [u8; 256] = folded();
 
 const fn folded() -> [u8; 256] {
@@ -29,12 +29,12 @@ const fn folded() -> [u8; 256] {
 /// The letters and digits of a text.
 pub(super) struct Letters {
     bytes: Vec<u8>,
-    /// How many letters stand before each block of the text.
+    /// The number of letters before each block of the text.
     blocks: Vec<usize>,
 }
 
 impl Letters {
-    /// Those of `text`.
+    /// Returns the letters and digits of `text`.
     pub(super) fn of(text: &[u8]) -> Self {
         let mut bytes = Vec::with_capacity(text.len());
         let mut blocks = Vec::with_capacity(text.len() / BLOCK_BYTES + 1);
@@ -62,12 +62,12 @@ impl Letters {
         Self { bytes, blocks }
     }
 
-    /// The letters.
+    /// Returns the letters and digits.
     pub(super) fn get(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Where in `text`, which these are the letters of, a range of them stands.
+    /// Returns the range in `text`, the text that these letters come from, for a range of the letters.
     pub(super) fn origin(&self, text: &[u8], range: Range<usize>) -> Range<usize> {
         let start = self.place(text, range.start);
         let end = range.end.checked_sub(1).map_or(start, |last| self.place(text, last) + 1);
@@ -84,7 +84,7 @@ impl Letters {
     }
 }
 
-/// Whether the byte is a letter or digit of ASCII.
+/// True if the byte is a letter or digit of ASCII.
 pub(super) fn is_letter(byte: u8) -> bool {
     FOLDED[usize::from(byte)] != 0
 }

@@ -88,7 +88,7 @@ pub(super) fn columns(text: &[u8]) -> [Option<View>; COLUMNS] {
     views.map(|view| (!view.is_empty()).then_some(view))
 }
 
-/// Whether a short line begins with a number that stands alone.
+/// True if a short line begins with a number that stands alone.
 fn is_numbered(line: &[u8]) -> bool {
     let rest = line.trim_ascii_start();
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -97,7 +97,7 @@ fn is_numbered(line: &[u8]) -> bool {
         && line.len() <= MAX_LINE_BYTES
 }
 
-/// Where the fields behind the first stand, as far as they are short.
+/// Returns the ranges of the fields behind the first one, as far as they are short.
 fn cells(line: &[u8]) -> [Option<(usize, usize)>; COLUMNS] {
     let mut found = [None; COLUMNS];
     let mut at = 0;
@@ -178,7 +178,7 @@ fn is_separator(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b':' | b'|' | b')' | b'.' | b',' | b'=') || !byte.is_ascii()
 }
 
-/// What tokens have besides letters and digits.
+/// True if the byte can be in a token although it is no letter or digit.
 fn is_joint(byte: u8) -> bool {
     matches!(byte, b'+' | b'/' | b'_' | b'-' | b'=')
 }

@@ -35,21 +35,24 @@ const MAX_VALUES: usize = 4096;
 const MAX_FORM_LETTERS: usize = 4 << 20;
 /// Of a longer value the beginning is known.
 const MAX_VALUE_BYTES: usize = 16 << 10;
-/// What a letter costs in language, in bits, at most.
+/// The most bits that a letter costs in language.
 const LANGUAGE_BITS: f32 = 3.0;
 /// A piece with so many bits beyond those of language is no accident.
 const TELLING_BITS: f32 = 14.0;
-/// What reads like language is only known by this share of it, in percent, and this many letters.
+/// The share of a language-like value, in percent, and the number of letters that a text must have for the value to
+/// be recognised.
 const WHOLE_PERCENT: usize = 80;
 const MIN_WORDY_LETTERS: usize = 16;
 /// Letters of a value that says something.
 const MIN_LETTERS: usize = 8;
-/// What all keys of OpenSSH begin with is about so long, in base64.
+/// The approximate length of the common beginning of all OpenSSH keys in base64, and the first characters of that
+/// beginning.
 const MAX_HEAD_BYTES: usize = 72;
 const OPENSSH_HEAD: &[u8] = b"b3BlbnNzaC1rZXktdjEA";
 /// The end of what private RSA keys have in common with public ones.
 const RSA_HEAD: &[u8] = b"BAQEFAAS";
-/// How far behind its digits a dump shows their text, and how much of a value is seen in it.
+/// The greatest distance from its digits at which a dump shows their text, and the number of bytes of a value that
+/// must be seen in it.
 const MAX_DUMP_TEXT_BYTES: usize = 64;
 const MIN_DUMP_TEXT_BYTES: usize = 3;
 /// Digits at the edges of a form that hold bits of its neighbours as well.
@@ -67,7 +70,7 @@ struct KnownValues {
 struct KnownValue {
     name: Arc<str>,
     value: Secret<String>,
-    /// Whether it was given and not found: then it counts wherever it stands.
+    /// True if the value was given to the scanner, not found in a text: then it counts wherever it stands.
     is_given: bool,
     /// Searched one by one, because its letters alone are too few or say too little.
     is_exact: bool,
@@ -89,7 +92,7 @@ impl KnownSecrets {
         known.values.get(index).map_or_else(|| "known".into(), |known| Arc::clone(&known.name))
     }
 
-    /// How many are known. A text is judged anew when there are more.
+    /// Returns the number of known secrets. A text is judged anew when this number has grown.
     pub(crate) fn count(&self) -> usize {
         self.0.read().unwrap_or_else(PoisonError::into_inner).values.len()
     }
@@ -211,7 +214,7 @@ impl KnownValues {
         });
     }
 
-    /// Whether a piece says enough to be no accident.
+    /// True if a piece carries enough information to be no accident.
     fn counts(&self, piece: &FormPiece) -> bool {
         let form = self.index.letters(&piece.form);
         if piece.count * 100 >= form.len() * WHOLE_PERCENT {
@@ -285,7 +288,7 @@ fn telling_part(value: &[u8]) -> &[u8] {
     value
 }
 
-/// What stands behind `open`, up to `close`; all of it where they are missing.
+/// Returns the text behind `open`, up to `close`; the whole text if they are missing.
 fn between<'t>(text: &'t [u8], open: &[u8], close: &[u8]) -> &'t [u8] {
     let start = memmem::find(text, open).map_or(0, |at| at + open.len());
     let rest = text.get(start..).unwrap_or_default();

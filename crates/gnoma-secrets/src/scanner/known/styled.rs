@@ -7,7 +7,7 @@ use memchr::memchr3;
 
 use crate::decode::View;
 
-/// Fewer hide nothing.
+/// The fewest drawn letters that can hide a secret.
 const MIN_DRAWN: usize = 8;
 /// First bytes of all characters below, in UTF-8.
 const LEADS: [u8; 3] = [0xe2, 0xef, 0xf0];

@@ -15,7 +15,7 @@ use crate::expand::Field;
 use crate::facts::{Effect, Risk};
 use crate::programs::Role;
 
-/// What a program does beside printing.
+/// An effect of an awk program in addition to printing.
 #[derive(Debug, PartialEq, Eq)]
 enum AwkFinding {
     Write(String),
@@ -30,7 +30,7 @@ enum Token {
     Text(String),
     Expression,
     Sign(char),
-    /// `++` or `--`.
+    /// An increment or decrement: `++` or `--`.
     Step,
     /// `||`, `|&`, `>>` and other signs of two characters.
     Double([char; 2]),
@@ -195,8 +195,8 @@ fn take_number(first: char, letters: &mut Chars<'_>) -> Result<(), &'static str>
     if digits == 0 || runs_on { Err("gnoma may misread a number") } else { Ok(()) }
 }
 
-/// Whether a `/` divides and does not begin an expression. After what the kinds of awk take differently, or
-/// nobody writes, it is not certain.
+/// Reports whether a `/` divides and does not begin an expression. It is not certain after tokens that the kinds of
+/// awk treat differently, or that no real program has there.
 fn divides(last: Option<&Token>) -> Result<bool, &'static str> {
     const UNSURE: &str = "`/` may be a division or an expression";
     match last {

@@ -49,7 +49,7 @@ pub(super) fn temporary(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> Comm
     facts
 }
 
-/// Whether losing this place loses the system, the home, or all of a working folder's surroundings.
+/// True if losing this place loses the system, the home, or all of a working folder's surroundings.
 pub(super) fn gives_up_everything(walker: &Walker<'_>, place: &FilePlace) -> bool {
     let path = match place {
         FilePlace::Path(path) => path.as_path(),
@@ -139,7 +139,7 @@ pub(super) fn mode(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFa
     facts
 }
 
-/// Whether a word of `chmod` is a mode.
+/// True if a word of `chmod` is a mode.
 fn is_mode(word: &Field) -> bool {
     word.known().is_some_and(|text| {
         text.len() > 1
@@ -149,7 +149,7 @@ fn is_mode(word: &Field) -> bool {
     })
 }
 
-/// `dd if=… of=…`.
+/// Returns the effects of `dd if=… of=…`.
 pub(super) fn dd(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     let mut facts = CommandFacts::default();
     for word in call.words {

@@ -18,7 +18,7 @@ use super::Walker;
 use super::call::ProgramCall;
 use super::facts_of::CommandFacts;
 
-/// What the program of `call` does, by the code its table entry names.
+/// Returns the effects of the program of `call`, by the code that its table entry names.
 pub(super) fn look_closer(
     walker: &mut Walker<'_>,
     by: &str,

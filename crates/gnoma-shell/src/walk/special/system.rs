@@ -76,7 +76,7 @@ const IP_OPTIONS: [&str; 26] = [
     "-r",
 ];
 
-/// What `ip`, `bridge` and `tc` can show.
+/// The objects that `ip`, `bridge` and `tc` can show.
 const IP_OBJECTS: [&str; 31] = [
     "a",
     "addr",

@@ -7,7 +7,8 @@ use crate::expand::Field;
 use crate::facts::Effect;
 use crate::programs::Role;
 
-/// What the table says when one of `options` is given; without it the program does more.
+/// Returns the effects that the table gives if one of `options` is given; without such an option the program has
+/// further effects.
 pub(super) fn only_with(
     walker: &mut Walker<'_>,
     call: &ProgramCall<'_>,
@@ -52,7 +53,7 @@ pub(super) fn jq(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFact
     facts
 }
 
-/// Whether one of `words` stands in a filter and is not the name of a field.
+/// True if one of `words` stands in a filter and is not the name of a field.
 fn has_word(filter: &str, words: &[&str]) -> bool {
     let is_name = |letter: char| letter.is_alphanumeric() || letter == '_';
     let stands = |(at, word): (usize, &str)| {

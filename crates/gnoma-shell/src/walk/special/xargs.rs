@@ -44,7 +44,7 @@ fn named(walker: &Walker<'_>, call: &ProgramCall<'_>) -> Field {
     }
 }
 
-/// What stands for the arguments in the command, when an option says so.
+/// Returns the stand-in for the arguments in the command, if an option sets one.
 fn replaced(call: &ProgramCall<'_>) -> Option<String> {
     let given = call
         .sorted

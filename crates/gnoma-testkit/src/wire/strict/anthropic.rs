@@ -37,7 +37,7 @@ const MAX_CACHE_MARKS: usize = 4;
 /// Fewest tokens of thinking that can be granted.
 const MIN_BUDGET: u64 = 1024;
 
-/// Checks one request.
+/// Checks one request to Anthropic.
 pub(super) fn check(body: &Value, issued: &Issued, findings: &mut Findings) {
     findings.fields("body", body, &BODY);
     findings.word("body", body, "model");
@@ -99,7 +99,7 @@ fn tools(body: &Value, findings: &mut Findings) {
     findings.distinct("tools", names);
 }
 
-/// What may not be asked together with thinking.
+/// Checks that the request asks for nothing that may not be asked together with thinking.
 fn thinking(body: &Value, findings: &mut Findings) {
     let thinking = &body["thinking"];
     let kind = thinking["type"].as_str().unwrap_or("disabled");
@@ -123,7 +123,7 @@ fn thinking(body: &Value, findings: &mut Findings) {
     }
 }
 
-/// How many marks there are, wherever they stand.
+/// Counts the cache marks, wherever they stand.
 fn cache_marks(value: &Value) -> usize {
     match value {
         Value::Object(fields) => {
@@ -229,7 +229,7 @@ fn tool_result(at: &str, block: &Value, findings: &mut Findings) {
     }
 }
 
-/// What depends on more than one message.
+/// Checks the rules that depend on more than one message.
 fn order(body: &Value, turns: &[RoleRun<'_>], findings: &mut Findings) {
     let first = turns.first().map(|turn| turn.role);
     findings.demand(first == Some("user"), "messages", "the first one must be the user's");

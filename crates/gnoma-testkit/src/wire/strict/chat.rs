@@ -52,7 +52,7 @@ const COMPATIBLE_ID_BYTES: usize = 256;
 /// Length of an id of Mistral's: no more, no less.
 const MISTRAL_ID_BYTES: usize = 9;
 
-/// Checks one request.
+/// Checks one request for a chat completion.
 pub(super) fn check(wire: Wire, body: &Value, issued: &Issued, findings: &mut Findings) {
     let mut known = BODY.to_vec();
     if wire == Wire::Mistral {
@@ -191,7 +191,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whether there are any.
+    /// Checks the words of a model and reports whether there are any.
     fn words_of_model(&mut self, at: &str, content: Option<&'a Value>) -> bool {
         match content {
             None => false,
@@ -236,7 +236,7 @@ impl<'a> Walk<'a> {
 }
 
 impl Wire {
-    /// Whether a call may have this id in chat completions.
+    /// Reports whether a call may have this id in chat completions.
     fn takes_id(self, id: &str) -> bool {
         match self {
             Self::Mistral => {

@@ -2,7 +2,8 @@
 
 use crate::wire::script::Script;
 
-/// What a vendor has handed out and may be sent back. Whatever else looks like it is foreign.
+/// The values that a vendor has handed out and that may be sent back. Anything else that looks like them is
+/// foreign.
 #[derive(Clone, Debug, Default)]
 pub struct Issued {
     thoughts: Vec<String>,
@@ -18,12 +19,12 @@ impl Issued {
         self.tokens.extend(script.signature.clone());
     }
 
-    /// Whether the vendor's model has thought so. An answer that was cut off leaves the beginning.
+    /// Reports whether the vendor's model has had this thought. An answer that was cut off leaves the beginning.
     pub(super) fn thought(&self, text: &str) -> bool {
         !text.is_empty() && self.thoughts.iter().any(|thought| thought.starts_with(text))
     }
 
-    /// Whether the vendor has made this signature, or whatever it calls its opaque token.
+    /// Reports whether the vendor has made this signature, or an opaque token that it calls by another name.
     pub(super) fn token(&self, token: &str) -> bool {
         self.tokens.iter().any(|own| own == token)
     }

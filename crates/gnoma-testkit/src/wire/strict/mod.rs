@@ -23,8 +23,8 @@ use super::protocol::Wire;
 use crate::server::Request;
 
 impl Wire {
-    /// What the vendor would refuse `request` for; nothing when it is right. `issued` is what the same
-    /// vendor has handed out before.
+    /// Returns the faults for which the vendor would refuse `request`; empty when it is right. `issued` is what the
+    /// same vendor has handed out before.
     #[must_use]
     pub fn violations(self, request: &Request, issued: &Issued) -> Vec<String> {
         let mut findings = Findings::default();
@@ -62,7 +62,7 @@ impl Wire {
         }
     }
 
-    /// What the path of a request for an answer ends with.
+    /// Returns the suffix of the path of a request for an answer.
     fn ending(self) -> &'static str {
         match self {
             Self::Mistral | Self::OpenAi | Self::Compatible => "/v1/chat/completions",

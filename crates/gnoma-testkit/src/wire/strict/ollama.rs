@@ -19,7 +19,7 @@ const OPTIONS: [&str; 5] = ["num_ctx", "num_predict", "temperature", "top_p", "s
 /// Longest name of a tool.
 const MAX_NAME_BYTES: usize = 64;
 
-/// Checks one request.
+/// Checks one request to Ollama.
 pub(super) fn check(body: &Value, issued: &Issued, findings: &mut Findings) {
     findings.fields("body", body, &BODY);
     findings.word("body", body, "model");

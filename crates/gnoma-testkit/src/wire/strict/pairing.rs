@@ -9,7 +9,7 @@ pub(super) struct Pairing {
 }
 
 impl Pairing {
-    /// The model calls.
+    /// Records a call of the model.
     pub(super) fn call(&mut self, at: &str, id: &str, findings: &mut Findings) {
         if self.open.iter().any(|open| open == id) {
             findings.note(at, format_args!("two calls have the id `{id}`"));
@@ -27,7 +27,8 @@ impl Pairing {
         self.open.remove(found);
     }
 
-    /// Something comes that is neither, or the request ends: no call may wait any more.
+    /// Closes a row of calls because another item follows or the request ends: no call may wait for its result any
+    /// more.
     pub(super) fn close(&mut self, at: &str, findings: &mut Findings) {
         for id in self.open.drain(..) {
             findings.note(at, format_args!("the call `{id}` has no result right after it"));

@@ -38,7 +38,7 @@ const MAX_NAME_BYTES: usize = 64;
 /// Fewest tokens of an answer that may be asked for.
 const MIN_OUTPUT_TOKENS: u64 = 16;
 
-/// Checks one request.
+/// Checks one request to OpenAI's Responses.
 pub(super) fn check(body: &Value, issued: &Issued, findings: &mut Findings) {
     findings.fields("body", body, &BODY);
     findings.word("body", body, "model");

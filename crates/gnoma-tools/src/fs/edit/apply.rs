@@ -18,12 +18,12 @@ use crate::fs::text::line_of;
 /// Lines named when a text is in several places.
 const MAX_LINES_NAMED: usize = 10;
 
-/// One replacement.
+/// One replacement of a text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Edit<'a> {
-    /// What is there.
+    /// The text to be replaced.
     pub(super) old: &'a str,
-    /// What shall be there.
+    /// The text that replaces it.
     pub(super) new: &'a str,
     /// Wherever it is, instead of in the one place where it is.
     pub(super) all: bool,
@@ -37,26 +37,26 @@ pub(super) struct Applied {
     pub(super) places: Vec<EditSpot>,
 }
 
-/// Where an edit was made.
+/// The place where an edit was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct EditSpot {
-    /// How many times.
+    /// The number of times that the edit was made.
     pub(super) count: usize,
     /// First and last line of the (first) match, before the edit.
     pub(super) lines: (usize, usize),
-    /// What was overlooked, when the match was not to the letter.
+    /// The differences that were overlooked, if the match was not exact.
     pub(super) looseness: Option<MatchTolerance>,
 }
 
-/// Why nothing was changed.
+/// The reason why nothing was changed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct EditError {
-    /// Which edit, counted from 0.
+    /// The number of the edit at fault, counted from 0.
     pub(super) edit: usize,
     pub(super) cause: Cause,
 }
 
-/// What is wrong with an edit.
+/// The fault of an edit.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Cause {
     /// The old text is empty.
@@ -77,7 +77,7 @@ pub(super) enum Cause {
         count: usize,
         /// The first of them.
         lines: Vec<usize>,
-        /// What was overlooked.
+        /// The differences that were overlooked.
         looseness: Option<MatchTolerance>,
     },
     /// The new text contains `U+FFFD` where the file has bytes that are not UTF-8.
@@ -120,7 +120,7 @@ fn apply_one(content: &mut Vec<u8>, edit: &Edit<'_>) -> Result<EditSpot, Cause> 
     }
 }
 
-/// Where `old` is to the letter. Its `\n` stands for `\r\n` too, in files that have it. Spans may
+/// Returns the places where `old` stands exactly. Its `\n` stands for `\r\n` too, in files that have it. Spans may
 /// overlap only when `all` is not asked for.
 fn exact_matches(content: &[u8], old: &str, all: bool) -> Vec<Range<usize>> {
     let mut spans = occurrences(content, old.as_bytes(), all);

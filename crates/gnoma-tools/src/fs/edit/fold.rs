@@ -8,7 +8,7 @@ use std::ops::Range;
 use gnoma_core::names::plain_form;
 use unicode_normalization::{UnicodeNormalization, char::canonical_combining_class};
 
-/// What a comparison overlooks; each step overlooks what the ones before it do.
+/// The differences that a comparison overlooks; each step overlooks what the ones before it do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum MatchTolerance {
     /// White space and `\r` at line ends.
@@ -26,7 +26,7 @@ impl MatchTolerance {
     pub(super) const STEPS: [Self; 4] =
         [Self::TrailingSpace, Self::UnicodeForm, Self::Indentation, Self::Spacing];
 
-    /// What is overlooked, for `matched ignoring …`.
+    /// Names the differences that are overlooked, for `matched ignoring …`.
     pub(super) fn words(self) -> &'static str {
         match self {
             Self::TrailingSpace => "white space at line ends",
@@ -37,7 +37,7 @@ impl MatchTolerance {
     }
 }
 
-/// Folded text.
+/// A text that is folded for comparison.
 pub(super) struct Folded {
     pub(super) text: String,
     /// For each byte of `text`, the bytes of the original it stands for.

@@ -12,7 +12,7 @@ use super::fold::{Folded, MatchTolerance};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// What an edit looks for and what it puts there, with `\n` line ends.
+/// The text that an edit looks for and the text that it puts there, with `\n` line ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Wanted<'a> {
     pub(super) old: &'a str,
@@ -28,11 +28,11 @@ pub(super) struct Wanted<'a> {
 pub(super) struct LooseMatch<'a> {
     pub(super) span: Range<usize>,
     pub(super) looseness: MatchTolerance,
-    /// What was found there: what was asked for, perhaps without blank lines at its edges.
+    /// The text that was found there: the one asked for, perhaps without blank lines at its edges.
     pub(super) wanted: Wanted<'a>,
 }
 
-/// Several places match.
+/// The places of an ambiguous search, where several match.
 #[derive(Debug)]
 pub(super) struct Ambiguous {
     pub(super) offsets: Vec<usize>,
@@ -72,7 +72,7 @@ pub(super) fn find<'a>(
     Ok(None)
 }
 
-/// Where the text begins: after a byte order mark.
+/// Returns the offset at which the text begins: after a byte order mark.
 pub(super) fn text_start(content: &[u8]) -> usize {
     if content.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 }
 }
@@ -149,7 +149,7 @@ fn widened(text: &[u8], span: Range<usize>, with_indentation: bool) -> Range<usi
     start..span.end
 }
 
-/// Where a match may begin and end.
+/// The conditions on the places where a match begins and ends.
 struct Edges {
     starts_line: bool,
     ends_line: bool,
@@ -178,7 +178,7 @@ fn is_inside_word(text: &str, at: usize) -> bool {
         .is_none_or(|(before, after)| before.ends_with(is_word) && after.starts_with(is_word))
 }
 
-/// Whether the first of `chars` is white space within a line.
+/// Reports whether the first of `chars` is white space within a line.
 fn begins_blank(mut chars: impl Iterator<Item = char>) -> bool {
     chars.next().is_some_and(|char| char.is_whitespace() && char != '\n')
 }

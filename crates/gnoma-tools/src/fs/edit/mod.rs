@@ -38,7 +38,7 @@ const MAX_SHOWN_BYTES: usize = 6_000;
 /// Characters of a nearest line that are shown.
 const MAX_LINE_CHARS: usize = 300;
 
-/// What a call asks for: one edit, or a list of them.
+/// The arguments of a call: one edit, or a list of them.
 #[derive(Deserialize)]
 pub(super) struct EditArguments {
     path: String,
@@ -127,14 +127,14 @@ impl Listed {
     }
 }
 
-/// What a call would do.
+/// The edit that a call would make.
 struct PlannedEdit {
     target: Target,
     old: Option<Vec<u8>>,
     applied: Applied,
     /// The model knows the whole of the new content.
     is_known: bool,
-    /// What of the file a model does not see.
+    /// The features of the file that a model does not see.
     kept: Vec<&'static str>,
 }
 
@@ -226,7 +226,7 @@ impl PlannedEdit {
     }
 }
 
-/// What the model should know about a match that was not to the letter.
+/// Returns the note for the model about a match that was not exact.
 fn note(place: &EditSpot) -> Option<String> {
     let overlooked = place.looseness?.words();
     let lines = line_range(place.lines.0, place.lines.1);
@@ -242,7 +242,7 @@ fn refused(why: &str) -> Refusal {
     Refusal::Failed(format!("nothing was changed: {why}"))
 }
 
-/// Why an edit of `name` failed and what to do about it.
+/// Explains why an edit of `name` failed and what to do about it.
 fn explain(error: &EditError, name: &str, count: usize) -> String {
     let why = match &error.cause {
         Cause::Empty => format!(

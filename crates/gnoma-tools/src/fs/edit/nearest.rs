@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use super::fold::{Folded, MatchTolerance};
 
-/// Lines shown.
+/// The most lines that are shown.
 const MAX_LINES: usize = 40;
 /// Lines shown before and after the window.
 const CONTEXT_LINES: usize = 1;
@@ -63,7 +63,7 @@ fn excerpt(content: &[u8], first: usize, size: usize) -> Nearest {
     Nearest { first_line: start + 1, lines }
 }
 
-/// How many pieces of the wanted text are in the window.
+/// The count of the pieces of the wanted text that are in the window.
 struct TrigramCount {
     index: HashMap<Trigram, usize>,
     counts: Vec<Count>,
@@ -98,7 +98,7 @@ impl TrigramCount {
         tally
     }
 
-    /// Which wanted piece each piece of `line` is.
+    /// Returns for each piece of `line` the wanted piece that it is.
     fn places(&self, line: &str) -> Vec<Option<usize>> {
         pieces(line).map(|piece| self.index.get(&piece).copied()).collect()
     }
@@ -123,7 +123,7 @@ impl TrigramCount {
         }
     }
 
-    /// In hundredths.
+    /// Returns the likeness of the window to the wanted text, in hundredths.
     fn likeness(&self) -> usize {
         (200 * self.common).checked_div(self.wanted + self.window).unwrap_or(0)
     }

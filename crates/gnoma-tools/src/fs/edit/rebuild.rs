@@ -17,13 +17,13 @@ pub(super) struct Undecodable;
 /// The text that matched, and how it sits in the file.
 pub(super) struct Matched<'a> {
     pub(super) bytes: &'a [u8],
-    /// It begins where a line begins, indentation included.
+    /// `true` if the match begins where a line begins, indentation included.
     pub(super) begins_line: bool,
     /// The line end of new lines.
     pub(super) line_end: &'static str,
 }
 
-/// What replaces `matched`.
+/// Returns the bytes that replace `matched`.
 pub(super) fn rebuild(matched: &Matched<'_>, wanted: Wanted<'_>) -> Result<Vec<u8>, Undecodable> {
     let there: Vec<&[u8]> = matched.bytes.split(|&byte| byte == b'\n').collect();
     let old: Vec<&str> = wanted.old.split('\n').collect();
@@ -69,7 +69,7 @@ fn kept(there: &[&[u8]], range: Range<usize>) -> impl Iterator<Item = NewLine> {
 /// A line of the replacement.
 struct NewLine {
     body: Vec<u8>,
-    /// Its own line end, when it brings one along.
+    /// The line end of the line itself, when it brings one along.
     end: Option<&'static str>,
     is_fresh: bool,
 }

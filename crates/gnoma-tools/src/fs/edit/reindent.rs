@@ -3,7 +3,7 @@
 //! A loose match pairs each line of the searched text with a line of the file. The pairs say which indentation of
 //! the model's text corresponds to which of the file's; new lines follow the nearest pair.
 
-/// How the model's indentation translates to the file's.
+/// The translation of the model's indentation to the file's.
 pub(super) struct Reindent<'a> {
     pairs: Vec<Pair<'a>>,
     step: Option<IndentLevel>,

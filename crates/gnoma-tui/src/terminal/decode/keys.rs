@@ -87,7 +87,7 @@ fn number(parameters: &str, place: usize, part: usize) -> Option<u32> {
     parameters.split(';').nth(place)?.split(':').nth(part)?.parse().ok()
 }
 
-/// Numbers before `~`.
+/// Returns the key for a number before `~`.
 fn by_place(place: u32) -> Option<Code> {
     Some(match place {
         1 | 7 => Code::Home,

@@ -14,7 +14,7 @@ use crate::environment::ProcessEnvironment;
 
 /// Largest change that is read.
 const MAX_DIFF_BYTES: usize = 16 << 20;
-/// How long git may take for one answer.
+/// The time that git may take for one answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Variables that git gets: where programs are, and whose settings hold.
 const VARIABLES: [&str; 3] = ["PATH", "HOME", "XDG_CONFIG_HOME"];
@@ -47,9 +47,9 @@ const FORM: [&str; 14] = [
     "-O/dev/null",
 ];
 
-/// What is reviewed.
+/// The change that is reviewed.
 pub(super) struct ReviewedChange {
-    /// What it is compared with, as people name it.
+    /// The revision that the change is compared with, as people name it.
     pub base: String,
     /// The commit that was reviewed.
     pub commit: String,
@@ -90,7 +90,7 @@ pub(super) async fn of(
     Ok(ReviewedChange { base, commit, diff })
 }
 
-/// What the change is compared with where nobody says it.
+/// Returns the revision that the change is compared with by default.
 fn usual_base(around: &ProcessEnvironment) -> String {
     if let Some(commit) = around.var("CI_MERGE_REQUEST_DIFF_BASE_SHA") {
         return commit.to_owned();
@@ -113,7 +113,7 @@ fn text(said: Option<Vec<u8>>) -> Option<String> {
     Some(said.trim_end().to_owned()).filter(|line| !line.is_empty() && !line.contains('\n'))
 }
 
-/// What git says; `None` where it fails.
+/// Runs git and returns its output; `None` if it fails.
 async fn git(
     folder: &Path,
     words: &[&str],

@@ -14,9 +14,9 @@ const MAX_LINE_BYTES: usize = 1_000;
 /// A file of the change.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ChangedFile {
-    /// Its name after the change, from the root of the repository.
+    /// The name of the file after the change, from the root of the repository.
     pub path: String,
-    /// Why there are no lines, where there are none.
+    /// The reason why the file has no lines, if it has none.
     pub about: &'static str,
     lines: Vec<DiffLine>,
 }
@@ -24,13 +24,13 @@ pub(super) struct ChangedFile {
 #[derive(Debug, PartialEq, Eq)]
 struct DiffLine {
     mark: char,
-    /// Its number after the change; 0 for one that is gone.
+    /// The line's number after the change; 0 for a removed line.
     number: u32,
     text: String,
 }
 
 impl ChangedFile {
-    /// Whether a comment can stand at the line: it is in the change, and not gone.
+    /// True if a comment can stand at the line: it is in the change, and not removed.
     pub(super) fn has(&self, number: u32) -> bool {
         number > 0 && self.lines.iter().any(|line| line.number == number)
     }

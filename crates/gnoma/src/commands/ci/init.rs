@@ -58,7 +58,7 @@ fn text(what: &InitArgs) -> String {
         .replace("@RUST@", env!("CARGO_PKG_RUST_VERSION"))
 }
 
-/// Where a template belongs, and what is left to do.
+/// Returns the path where a template belongs, and the steps that are left to do.
 fn place(template: Template) -> (&'static str, &'static str) {
     match template {
         Template::Github => (

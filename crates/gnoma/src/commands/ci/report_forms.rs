@@ -113,7 +113,7 @@ fn uri(path: &str) -> String {
     uri
 }
 
-/// What a comment is known by in the next report (FNV-1a).
+/// Returns the fingerprint (FNV-1a) by which the next report recognizes a comment.
 fn fingerprint(it: &Comment) -> String {
     let text = format!("{}\0{}\0{}\0{}", it.path, it.line, it.title, it.message);
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);

@@ -37,23 +37,23 @@ pub(super) struct Comment {
 /// A review of a change.
 #[derive(Debug, Default)]
 pub(super) struct Review {
-    /// What the change was compared with.
+    /// The revision that the change was compared with.
     pub base: String,
     /// The commit that was reviewed.
     pub commit: String,
-    /// How many files a model has seen.
+    /// The number of files that a model has seen.
     pub files: usize,
     /// Files that were too much.
     pub left_out: Vec<String>,
     pub summary: String,
-    /// The gravest first.
+    /// The comments, with the gravest first.
     pub comments: Vec<Comment>,
     /// Comments that stand on no line of the change, or are too many.
     pub dropped: usize,
 }
 
 impl Review {
-    /// What the model is told.
+    /// Builds the prompt that asks a model to review the change.
     pub(super) fn prompt(&self, shown: &str) -> String {
         // Nothing in the change can know where it ends.
         let border = format!("{:016x}", clock::random());
@@ -97,7 +97,7 @@ impl Review {
         self.dropped = given.len() - self.comments.len();
     }
 
-    /// What was reviewed, against what.
+    /// Describes what was reviewed, and what it was compared with.
     pub(super) fn scope(&self) -> String {
         let many = if self.files == 1 {
             "1 changed file".to_owned()
@@ -112,7 +112,7 @@ impl Review {
         self.comments.first().map(|comment| comment.level)
     }
 
-    /// How much was found, in a line.
+    /// Describes in one line how much was found.
     pub(super) fn counted(&self) -> String {
         let [errors, warnings, notes] =
             [CommentLevel::Error, CommentLevel::Warning, CommentLevel::Note]

@@ -62,7 +62,7 @@ fn setting(key: &str, names: &[String], row: &Row, loaded: &Loaded, sources: &So
     text
 }
 
-/// What would go over a value that `origin` has set, the weakest first.
+/// Lists the sources that would override a value that `origin` has set, the weakest first.
 fn over(names: &[String], row: &Row, origin: Origin, sources: &Sources) -> Vec<String> {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let key = names.join(".");

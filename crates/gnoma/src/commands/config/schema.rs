@@ -105,13 +105,13 @@ fn leaf(row: &Row) -> Value {
     leaf
 }
 
-/// TOML as JSON.
+/// Parses a TOML value as JSON.
 fn read(value: &str) -> Option<Value> {
     let table = toml::from_str::<toml::Table>(&format!("value = {value}")).ok()?;
     serde_json::to_value(table.get("value")?).ok()
 }
 
-/// What a key takes. A variable such as `${NAME}` may stand for a word.
+/// Returns the JSON schema of the values that a key takes. A variable such as `${NAME}` may stand for a word.
 fn values(kind: Kind) -> Value {
     match kind {
         Kind::Text | Kind::Verbatim | Kind::Secret => json!({ "type": "string" }),

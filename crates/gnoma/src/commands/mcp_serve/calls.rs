@@ -19,7 +19,7 @@ pub(super) struct RunningCalls {
 }
 
 struct RunningCall {
-    /// The request's id.
+    /// The id of the client's request.
     id: Value,
     task: AbortHandle,
 }

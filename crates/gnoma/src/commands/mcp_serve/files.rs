@@ -24,7 +24,7 @@ use tokio::sync::Mutex;
 
 use super::super::scripted::ScriptedModel;
 
-/// What their names begin with.
+/// The prefix that the names of the file tools share.
 const PREFIX: &str = "fs.";
 
 /// Most calls of one saved session; then the next begins.
@@ -67,7 +67,7 @@ impl FileTools {
         self.own().map(described).collect()
     }
 
-    /// Whether there is one of that name.
+    /// True if there is a file tool of that name.
     pub(super) fn has(&self, name: &str) -> bool {
         self.own().any(|tool| served(&tool.spec().name) == name)
     }

@@ -38,12 +38,12 @@ use crate::{
     report::{self, Exit},
 };
 
-/// How long a call waits for the end of a turn unless it says otherwise, and at the most, in seconds. Many
-/// clients give a call up after a minute.
+/// The time that a call waits for the end of a turn, in seconds: the default, and the maximum. Many clients give a
+/// call up after a minute.
 const USUAL_WAIT_S: u64 = 45;
 const MAX_WAIT_S: u64 = 3600;
 
-/// What all calls share.
+/// The services that all calls share.
 struct ServedTools {
     talks: Arc<Talks>,
     files: FileTools,
@@ -158,7 +158,7 @@ async fn answered(served: Arc<ServedTools>, call: ServedCall) -> Value {
     wire::success(&id, result, is_stateless)
 }
 
-/// Without secrets.
+/// Returns the value with its secrets redacted.
 fn guarded(value: &Value, firewall: &Firewall) -> Value {
     match value {
         Value::String(text) => firewall.text(text).into(),

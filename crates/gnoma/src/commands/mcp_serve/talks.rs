@@ -26,7 +26,7 @@ use crate::continuing;
 
 /// Most sessions of a client.
 const MAX_TALKS: usize = 64;
-/// How long a session may take to close before another takes its place.
+/// The time that a session may take to close before another takes its place.
 const MAX_CLOSING: Duration = Duration::from_secs(10);
 /// Requests that may wait for a session.
 const MAX_WAITING: usize = 16;
@@ -35,22 +35,22 @@ const MAX_REFUSED: usize = 10;
 /// Messages in which the last answer is looked for.
 const MAX_LOOKED: u32 = 8;
 
-/// How a session is, as a client sees it.
+/// The state of a session, as a client sees it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TalkSeen {
-    /// How often something was said.
+    /// The number of messages that were sent to the session.
     turns: u64,
-    /// A turn runs.
+    /// True if a turn runs.
     is_working: bool,
-    /// It has ended.
+    /// True if the session has ended.
     is_over: bool,
-    /// How the last turn ended, in a word.
+    /// The end of the last turn, in a word.
     how: Option<&'static str>,
-    /// Why, where it failed.
+    /// The reason why the last turn failed, if it did.
     why: Option<String>,
-    /// The last answer.
+    /// The last answer of the model.
     answer: String,
-    /// Why calls were refused in the last turn.
+    /// The reasons why calls were refused in the last turn.
     refused: Vec<String>,
 }
 
@@ -65,7 +65,7 @@ impl TalkSeen {
         }
     }
 
-    /// What a client is told, and whether the turn failed.
+    /// Formats the state for a client, and reports whether the turn failed.
     pub(super) fn told(&self, session: &SessionId) -> (String, bool, Value) {
         let state = self.state();
         let mut text = match (&self.why, self.is_working) {
@@ -93,9 +93,9 @@ fn gap(text: &str) -> &'static str {
 struct Talk {
     requests: mpsc::Sender<Request>,
     seen: watch::Receiver<TalkSeen>,
-    /// How often something was said, what is still on its way included.
+    /// The number of messages that were sent to the session, including those still on their way.
     said: u64,
-    /// When it was used last, in uses of all sessions.
+    /// The time of the last use, counted in uses of all sessions.
     used: u64,
 }
 
@@ -118,7 +118,7 @@ struct TalksState {
     talks: BTreeMap<SessionId, Talk>,
     /// Sessions that are being opened.
     opening: usize,
-    /// How many were opened.
+    /// The number of sessions that were opened.
     opened: u64,
     uses: u64,
     following: JoinSet<()>,
@@ -198,7 +198,7 @@ impl Talks {
         Some(talk.clone())
     }
 
-    /// Whether the client talks to that session already.
+    /// True if the client already talks to that session.
     pub(super) fn has(&self, session: &SessionId) -> bool {
         self.talk(session).is_some_and(|talk| !talk.seen.borrow().is_over)
     }
@@ -228,7 +228,8 @@ impl Talks {
             .map_err(|_| "the session does not accept messages".to_owned())
     }
 
-    /// How a session is once its turn of that number has ended, or after that time.
+    /// Waits until the turn of that number has ended, or that time has passed, and returns the state of the
+    /// session.
     pub(super) async fn seen(
         &self,
         session: &SessionId,
@@ -265,7 +266,7 @@ fn unknown(session: &SessionId) -> String {
     format!("there is no session `{session}` here; `ask` opens one, `continue` resumes a saved one")
 }
 
-/// Follows a session.
+/// A client that follows a session and reports its state.
 struct Following {
     client: Client,
     session: SessionId,
@@ -384,7 +385,7 @@ impl Following {
     }
 }
 
-/// How a turn ended, in a word, and why where it did not end well.
+/// Describes the end of a turn in a word, with the reason if the turn did not end well.
 fn ended(outcome: &Outcome) -> (&'static str, Option<String>) {
     match outcome {
         Outcome::Complete { .. } => ("done", None),

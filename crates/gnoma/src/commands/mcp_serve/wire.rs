@@ -7,9 +7,9 @@ use serde_json::{Map, Value};
 
 /// The versions with a handshake, the newest first.
 const SHAKEN: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
-/// The version without.
+/// The protocol version without a handshake.
 const STATELESS: &str = "2026-07-28";
-/// Where a request names its version, and an answer who gives it.
+/// The keys by which a request names its version and capabilities, and by which an answer names the server.
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 const SERVER_KEY: &str = "io.modelcontextprotocol/serverInfo";
@@ -25,7 +25,7 @@ const INSTRUCTIONS: &str = "`ask` gives a task to gnoma, a coding agent that wor
     project on its own; `continue` resumes its session, `status` says how it is doing, `cancel` \
     stops it. The file tools work under gnoma's permissions.";
 
-/// A line, read.
+/// A line from a client, parsed.
 #[derive(Debug, PartialEq)]
 pub(super) enum Incoming {
     /// To be answered with this.
@@ -34,20 +34,20 @@ pub(super) enum Incoming {
     Call(ServedCall),
     /// The call of that id is no longer wanted.
     Cancelled(Value),
-    /// Nothing is to be done.
+    /// The line needs no action.
     Nothing,
 }
 
 /// A call of a tool.
 #[derive(Debug, PartialEq)]
 pub(super) struct ServedCall {
-    /// The request's id.
+    /// The id of the request.
     pub(super) id: Value,
-    /// The tool.
+    /// The name of the tool.
     pub(super) tool: String,
-    /// Its arguments.
+    /// The arguments of the call.
     pub(super) arguments: Map<String, Value>,
-    /// It came on the wire without a handshake.
+    /// True if the call came on the wire without a handshake.
     pub(super) is_stateless: bool,
 }
 
@@ -166,7 +166,7 @@ fn server() -> Value {
     json!({ "name": "gnoma", "version": env!("CARGO_PKG_VERSION") })
 }
 
-/// An answer.
+/// Builds a successful answer to a request.
 pub(super) fn success(id: &Value, mut result: Value, is_stateless: bool) -> Value {
     if let Some(fields) = result.as_object_mut().filter(|_| is_stateless) {
         fields.insert("resultType".to_owned(), "complete".into());

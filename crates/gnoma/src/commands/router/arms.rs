@@ -70,7 +70,7 @@ fn is_meant(arm: &Arm, name: Option<&str>) -> bool {
     arm.name().to_string().to_lowercase().contains(&wanted)
 }
 
-/// Why an arm cannot be asked now.
+/// Returns the reason why an arm cannot be asked now; `None` if it can.
 fn barred(routes: &Routes, arm: &Arm, levels: &[gnoma_core::ledger::Level]) -> Option<String> {
     let own: Vec<String> = routes.pools_of(arm);
     let levels: Vec<_> = levels.iter().filter(|level| own.contains(&level.pool)).cloned().collect();

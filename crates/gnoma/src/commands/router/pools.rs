@@ -148,7 +148,7 @@ fn facts(rest: &Resting, now_ms: i64) -> Value {
     })
 }
 
-/// What providers told of their limits, by arm, with the time they did.
+/// Returns the limits that providers have reported, by arm, with the time of each report.
 fn told(routes: &Routes) -> Vec<Value> {
     let arms = routes.arms();
     let arms = arms.iter().map(|arm| (arm.name(), routes.known_limits(&arm.name())));

@@ -64,7 +64,7 @@ fn unpriced(totals: &[Total], prices: &[(ModelRef, Price)]) -> BTreeSet<String> 
     sort::to_set(unpriced.map(|total| total.arm.to_string()))
 }
 
-/// What is believed of an arm at a type of task.
+/// The estimate of an arm at a type of task.
 struct Believed {
     arm: ModelRef,
     kind: TaskKind,
@@ -112,8 +112,9 @@ async fn totals(project: &Project) -> Vec<Total> {
     })
 }
 
-/// What each arm alone would have cost, cheapest first, in micro-dollars: what it took in truth, and the
-/// tokens of the others at its price. What caches had for the others they would have had for it.
+/// Returns the cost if each arm alone had done all the work, cheapest first, in micro-dollars: its own real cost,
+/// plus the tokens of the others at its price. It assumes that what was cached for the others would have been
+/// cached for it as well.
 fn shadow(totals: &[Total], prices: &[(ModelRef, Price)]) -> Vec<(ModelRef, u64)> {
     let alone = |(arm, price): &(ModelRef, Price)| {
         let cost = totals.iter().map(
@@ -128,7 +129,7 @@ fn shadow(totals: &[Total], prices: &[(ModelRef, Price)]) -> Vec<(ModelRef, u64)
     all
 }
 
-/// What the tokens cost at another arm's price.
+/// Returns the cost of the tokens at another arm's price.
 fn at(price: &Price, amount: &Amount) -> u64 {
     let Amount { input, output, cached: cache_read, cache_write, .. } = *amount;
     let new = input.saturating_sub(cache_read).saturating_sub(cache_write);

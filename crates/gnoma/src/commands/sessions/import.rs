@@ -55,7 +55,7 @@ pub(super) async fn run(
     Ok(if failed && printed == Exit::Done { Exit::Failed } else { printed })
 }
 
-/// What became of one file.
+/// The result of the import of one file.
 struct ImportedFile {
     source: Source,
     file: PathBuf,
@@ -64,9 +64,9 @@ struct ImportedFile {
 
 enum Fate {
     Taken(Taken),
-    /// It is this session since an earlier import.
+    /// The file was imported as this session before.
     Known(String),
-    /// It is about this folder, which is none of the project's.
+    /// The session in the file is about this folder, which is none of the project's.
     Elsewhere(String),
 }
 

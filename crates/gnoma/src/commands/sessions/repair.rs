@@ -25,7 +25,7 @@ pub(super) async fn run(project: &Project, json: bool) -> Result<Exit> {
     if json { print_json(&done.to_json()) } else { show(&done.text()) }
 }
 
-/// What a repair found and did.
+/// The findings and the changes of a repair.
 #[derive(Default)]
 struct Done {
     rescued: Option<Rescued>,

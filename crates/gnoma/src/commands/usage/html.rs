@@ -11,7 +11,7 @@ use super::{
 /// The length of the longest bar, in pixels.
 const BAR_PX: f64 = 240.0;
 
-/// Nothing may be loaded or run, whatever a browser finds in the page.
+/// The page's content security policy: a browser may load or run nothing, regardless of the page's content.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;background:#fff;color:#222;margin:2rem}\
@@ -21,7 +21,7 @@ overflow-wrap:anywhere;max-width:28rem}tr:last-child td{border-top:1px solid #99
 1px solid #999}.note{color:#555}rect{fill:#2a6fb0}@media(prefers-color-scheme:dark){body{background:#111;\
 color:#ddd}.note{color:#aaa}rect{fill:#6aa9e4}}";
 
-/// What is not known.
+/// The text for an unknown value.
 const UNKNOWN: &str = "unknown";
 
 /// Counts without a unit are tokens or calls, as `docs/usage.md` says.

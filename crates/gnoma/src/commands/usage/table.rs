@@ -13,7 +13,7 @@ use crate::{commands::router::money::money, screen};
 const MAX_COLUMNS: usize = 120;
 /// Terminals that are narrower get lines that they wrap.
 const MIN_COLUMNS: usize = 24;
-/// Between two columns.
+/// The space between two columns.
 const GAP: &str = "  ";
 /// Names at a terminal are cut to this before a column is left out.
 const MIN_NAME: usize = 14;
@@ -21,7 +21,7 @@ const MIN_BAR: usize = 6;
 const MAX_BAR: usize = 24;
 /// A row in another one begins so much further right.
 const INDENT: &str = "  ";
-/// The last row.
+/// The label of the last row.
 const ALL: &str = "all";
 /// A number that is not known. An unknown cost is spelled out.
 const UNKNOWN: &str = "-";

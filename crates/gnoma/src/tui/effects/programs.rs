@@ -31,16 +31,16 @@ const MAX_OUTPUT_BYTES: usize = 1 << 20;
 const MAX_EDITED_BYTES: usize = 16 << 20;
 /// A shell line that runs longer is ended.
 const MAX_RUN: Duration = Duration::from_secs(300);
-/// What asks for the clipboard waits no longer.
+/// The longest wait for the program that reads the clipboard.
 const MAX_PASTE: Duration = Duration::from_secs(3);
-/// How long a program that has the terminal may take to leave it when gnoma is ended.
+/// The time that a program that has the terminal may take to leave it when gnoma is ended.
 const MAX_LEAVING: Duration = Duration::from_millis(500);
-/// How often it is looked at meanwhile.
+/// The interval at which gnoma checks that the program has left the terminal.
 const LEAVING_STEP: Duration = Duration::from_millis(5);
 /// Editors that every system may have, where the environment names none.
 const USUAL_EDITOR: &str = "vi";
 
-/// What runs for the person; all of it is ended when this is dropped.
+/// The programs that run for the person; all of them are ended when this is dropped.
 #[derive(Debug, Default)]
 pub(in crate::tui) struct Shells {
     /// The process groups of the shell lines.
@@ -81,16 +81,16 @@ fn pids(of: &Mutex<Vec<Pid>>) -> MutexGuard<'_, Vec<Pid>> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How they are started.
+/// The settings with which programs are started.
 pub(super) struct Programs {
     pub cwd: PathBuf,
     editor: String,
     shell: String,
-    /// What tells lines of the person that nobody attends them.
+    /// The environment that tells the person's shell lines that they run unattended.
     unattended: Unattended,
     has_wayland: bool,
     has_x: bool,
-    /// What a program prints is not seen any more once it has ended.
+    /// True if the output of a program cannot be seen any more once it has ended.
     hides_output: bool,
 }
 
@@ -243,7 +243,8 @@ fn pasted(bytes: &[u8]) -> Input {
     }
 }
 
-/// What an editor made of a text; `None` where it was left with an error, as editors say "discard".
+/// Opens a text in an editor and returns the edited text; `None` if the editor ended with an error, as editors say
+/// "discard".
 fn edited(
     editor: &str,
     cwd: &Path,
@@ -295,16 +296,16 @@ pub(super) fn read_at_most(path: &Path, max_bytes: usize) -> io::Result<Vec<u8>>
     Ok(bytes)
 }
 
-/// How a program has ended.
+/// The end of a program.
 enum End {
     /// By itself, or by somebody else.
     By(ExitStatus),
-    /// It took too long or printed too much.
+    /// The program took too long or printed too much.
     CutOff,
 }
 
 impl End {
-    /// How it failed, in a few words; `None` where it ended well.
+    /// Describes the failure in a few words; `None` if the program ended well.
     fn failure(&self) -> Option<String> {
         match self {
             Self::By(status) if status.success() => None,
@@ -322,8 +323,8 @@ impl End {
     }
 }
 
-/// What a program prints, and how it ended. Ends it, and all that it has started, when it
-/// takes too long or prints too much. While it runs, `running` has its group.
+/// Runs a program and returns its output, and how it ended. The function ends the program, and all that it has
+/// started, when it takes too long or prints too much. While the program runs, `running` has its process group.
 fn output(
     command: &mut Command,
     running: &Mutex<Vec<Pid>>,
